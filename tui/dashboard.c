@@ -119,33 +119,47 @@ static void read_run_curves(struct tui_dashboard *d, struct prof_capture *captur
     }
 }
 
-PROF_ORDER(smaller_first, uint32_t, PROF_COMPARE(*x, *y))
-
-/* Instances of the range that holds iterations: `path` is where it is, "train/step". */
-static void read_recent_iterations(struct tui_dashboard *d, struct prof_capture *tail,
-                                   const struct prof_filter *filter, const char *path)
+/* The last iterations of the series that takes most time, and why the slowest of all was slow. */
+static void read_recent_iterations(struct tui_dashboard *d, const struct prof_iteration_list *list)
 {
-    struct prof_events *events;
-    struct prof_event event;
-    uint32_t sorted[TUI_SPARK];
-    size_t length = strlen(path);
-    if (prof_events_open(tail, filter, PROF_EVENTS(PROF_EVENT_RANGE), &events, NULL))
-        return;
+    const struct prof_iteration_series *series = NULL;
     memset(d->iteration_us, 0, sizeof d->iteration_us);
+    memset(d->is_slow, 0, sizeof d->is_slow);
     d->iterations = 0;
-    while (prof_events_next(events, &event)) {
-        size_t own = event.name ? strlen(event.name) : 0;
-        if (!own || own > length || strcmp(path + length - own, event.name) != 0 ||
-            event.duration_ns == PROF_UNKNOWN || (own < length && path[length - own - 1] != '/'))
+    d->slow = 0;
+    d->why[0] = '\0';
+    for (size_t i = 0; i < list->series_count; i++)
+        if (!series || list->series[i].total_ns > series->total_ns)
+            series = &list->series[i];
+    if (!series)
+        return;
+    int64_t all = series->count + series->warm_up, place = 0;
+    size_t columns = all < TUI_SPARK ? (size_t)all : TUI_SPARK;
+    for (size_t i = 0; i < list->count; i++) {
+        const struct prof_iteration_row *row = &list->rows[i];
+        if (&list->series[row->series] != series)
             continue;
-        push_sample(d->iteration_us, 1, event.duration_ns / 1000 + 1);
-        d->iterations += d->iterations < TUI_SPARK;
+        /* Of a whole run neighbours share a column, which is the longest's. */
+        size_t from_end = d->whole ? columns - 1 - (size_t)(place * (int64_t)columns / all)
+                                   : (size_t)(all - 1 - place);
+        place++;
+        if (from_end >= TUI_SPARK)
+            continue;
+        size_t k = TUI_SPARK - 1 - from_end;
+        uint32_t us = (uint32_t)fmin((double)row->duration_ns / 1000 + 1, UINT32_MAX);
+        d->iteration_us[k] = us > d->iteration_us[k] ? us : d->iteration_us[k];
+        d->is_slow[k] |= row->slow;
+        d->slow += row->slow;
     }
-    prof_events_close(events, NULL);
-    memcpy(sorted, d->iteration_us + TUI_SPARK - d->iterations, d->iterations * sizeof *sorted);
-    qsort(sorted, d->iterations, sizeof *sorted, smaller_first);
-    d->median_ns = d->iterations ? sorted[d->iterations / 2] * 1e3 : NAN;
-    snprintf(d->iteration, sizeof d->iteration, "%.*s", (int)sizeof d->iteration - 1, path);
+    d->iterations = d->whole ? (size_t)all : columns;
+    d->median_ns = series->median_ns;
+    const char *name = list->phases[series->phase].name;
+    snprintf(d->iteration, sizeof d->iteration, "%.*s", (int)sizeof d->iteration - 1,
+             name ? name : "period");
+    if (list->why_count && list->whys[0].compared)
+        snprintf(d->why, sizeof d->why, "Slowest: %s, usually %s: %.300s",
+                 prof_duration_ns(list->whys[0].duration_ns).text,
+                 prof_duration_ns(list->whys[0].usual_ns).text, list->whys[0].seen);
 }
 
 void tui_dashboard_read(struct tui_dashboard *d, struct prof_capture *tail,
@@ -153,10 +167,13 @@ void tui_dashboard_read(struct tui_dashboard *d, struct prof_capture *tail,
 {
     static const enum tui_style styles[] = {TUI_NORMAL, TUI_WARN, TUI_BAD};
     struct prof_findings findings;
+    struct prof_iteration_list iterations;
+    const struct prof_overview_parts parts = {
+        .findings = &findings, .iterations = &iterations, .explain = {.slow = 1}};
     if (whole)
         read_run_curves(d, tail, filter);
     d->whole = whole;
-    if (prof_findings(tail, filter, &findings, NULL))
+    if (prof_overview(tail, filter, &parts, NULL))
         return;
     d->finding_count = 0;
     for (size_t i = 0; i < findings.count && d->finding_count < TUI_DASHBOARD_FINDINGS; i++) {
@@ -172,8 +189,8 @@ void tui_dashboard_read(struct tui_dashboard *d, struct prof_capture *tail,
                  f->rule->title, saves, f->rule->fix);
         d->finding_count++;
     }
-    if (findings.step_name)
-        read_recent_iterations(d, tail, filter, findings.step_name);
+    read_recent_iterations(d, &iterations);
+    prof_iteration_list_free(&iterations);
     prof_findings_free(&findings);
 }
 
@@ -189,7 +206,8 @@ static uint32_t largest_sample(const uint32_t values[TUI_SPARK])
 
 static int fixed_lines(const struct tui_dashboard *d)
 {
-    int lines = (int)d->device_count + (d->iterations > 0) + (largest_sample(d->memory_kib) > 0);
+    int lines = (int)d->device_count + (d->iterations > 0) + (d->why[0] != 0) +
+                (largest_sample(d->memory_kib) > 0);
     return lines + (d->finding_count ? (int)d->finding_count + 1 : 0);
 }
 
@@ -198,16 +216,22 @@ int tui_dashboard_lines(const struct tui_dashboard *d, int width, int height)
     int lines = fixed_lines(d);
     for (size_t i = 0; i < d->finding_count; i++)
         lines += (int)strlen(d->findings[i].text) + 2 > width;
+    lines += (int)strlen(d->why) + 2 > width;
     return height < TUI_DASHBOARD_HEIGHT || !lines ? 0
            : lines < height / 3                    ? lines + 1
                                                    : height / 3;
+}
+
+static int curve_width(const struct tui_grid *grid)
+{
+    return grid->width >= 110 ? TUI_SPARK : grid->width - 56;
 }
 
 /* A label, what it is now, and its curve at the right. */
 static void draw_curve(struct tui_grid *grid, int y, const char *label, const char *now, double bar,
                        const uint32_t values[TUI_SPARK], double full)
 {
-    int spark = grid->width >= 110 ? TUI_SPARK : grid->width - 56, x = LABEL;
+    int spark = curve_width(grid), x = LABEL;
     tui_grid_put(grid, 0, y, LABEL - 1, TUI_NORMAL, label);
     if (!isnan(bar)) {
         tui_grid_put(grid, x, y, 1, TUI_NORMAL, "[");
@@ -252,11 +276,44 @@ static void draw_device(const struct tui_dashboard *d, const struct tui_model *m
                share, h->busy_us, 1e6);
 }
 
+/* Where slow ones are in the curve they stand out, also without colours. */
+static void draw_iterations(const struct tui_dashboard *d, struct tui_grid *grid, int y)
+{
+    char now[260];
+    int spark = curve_width(grid), used;
+    uint32_t most = largest_sample(d->iteration_us);
+    used = snprintf(now, sizeof now, "%s: %s (median), ", d->iteration,
+                    prof_duration(d->median_ns).text);
+    snprintf(now + used, sizeof now - (size_t)used, "%zu of %s%zu slow", d->slow,
+             d->whole ? "" : "the last ", d->iterations);
+    /* Not to the top: what is usual leaves room for what is slow. */
+    draw_curve(grid, y, "Iteration", now, NAN, d->iteration_us,
+               fmax(most, d->median_ns > 0 ? d->median_ns * 1.6e-3 : 0));
+    for (int i = 0; spark > 8 && i < spark; i++)
+        if (d->is_slow[TUI_SPARK - spark + i])
+            tui_grid_style(grid, grid->width - spark + i, y, 1, TUI_BAD);
+}
+
+/* Over two lines at most; returns the next line. */
+static int draw_wrapped(struct tui_grid *grid, int y, int end, enum tui_style style,
+                        const char *text)
+{
+    for (int line = 0; *text && y < end && line < 2; line++) {
+        size_t length = tui_line_length(text, grid->width - 2);
+        char part[420];
+        snprintf(part, sizeof part, "%.*s", (int)length, text);
+        tui_grid_put(grid, line ? 2 : 0, y++, grid->width, line ? TUI_NORMAL : style, part);
+        text += length;
+        text += *text == ' ';
+    }
+    return y;
+}
+
 void tui_dashboard_draw(const struct tui_dashboard *d, const struct tui_model *model,
                         struct tui_grid *grid, int y, int lines)
 {
     int end = y + lines - 1; /* an empty line below */
-    uint32_t memory = largest_sample(d->memory_kib), step = largest_sample(d->iteration_us);
+    uint32_t memory = largest_sample(d->memory_kib);
     char now[260];
     for (size_t i = 0; i < d->device_count && y < end; i++)
         draw_device(d, model, &d->devices[i], grid, y++);
@@ -265,21 +322,10 @@ void tui_dashboard_draw(const struct tui_dashboard *d, const struct tui_model *m
                  prof_bytes_of(model->peak_bytes).text);
         draw_curve(grid, y++, "Memory", now, NAN, d->memory_kib, memory);
     }
-    if (d->iterations && y < end) {
-        snprintf(now, sizeof now, "%s: %s (median of the last %zu)", d->iteration,
-                 prof_duration(d->median_ns).text, d->iterations);
-        draw_curve(grid, y++, "Iteration", now, NAN, d->iteration_us, step);
-    }
-    for (size_t i = 0; i < d->finding_count && y < end; i++) {
-        const char *text = d->findings[i].text;
-        for (int line = 0; *text && y < end && line < 2; line++) {
-            size_t length = tui_line_length(text, grid->width - 2);
-            char part[420];
-            snprintf(part, sizeof part, "%.*s", (int)length, text);
-            tui_grid_put(grid, line ? 2 : 0, y++, grid->width,
-                         line ? TUI_NORMAL : d->findings[i].style, part);
-            text += length;
-            text += *text == ' ';
-        }
-    }
+    if (d->iterations && y < end)
+        draw_iterations(d, grid, y++);
+    if (d->why[0] && y < end)
+        y = draw_wrapped(grid, y, end, TUI_WARN, d->why);
+    for (size_t i = 0; i < d->finding_count && y < end; i++)
+        y = draw_wrapped(grid, y, end, d->findings[i].style, d->findings[i].text);
 }

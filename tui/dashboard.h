@@ -29,8 +29,10 @@ struct tui_dashboard {
     /* Of the end of the capture; of a finished one of all of it. */
     char iteration[120]; /* name; "" = none known */
     uint32_t iteration_us[TUI_SPARK];
-    size_t iterations; /* how many of these there are */
-    double median_ns;
+    bool is_slow[TUI_SPARK];
+    size_t iterations, slow; /* how many of these there are; of a whole run of all */
+    double median_ns;        /* of all that were read */
+    char why[400];           /* the slowest was; "" = none is slow */
     struct {
         char text[400];
         enum tui_style style;

@@ -303,6 +303,62 @@ START_TEST(memory_before_the_first_look_is_not_drawn)
 }
 END_TEST
 
+static int slow_columns(const struct tui_dashboard *d)
+{
+    int count = 0;
+    for (int i = 0; i < TUI_SPARK; i++)
+        count += d->is_slow[i];
+    return count;
+}
+
+/* 100 iterations of which the 60th and the 99th are slow: live the last 60, else all in 60 columns.
+ */
+START_TEST(slow_iterations_are_marked)
+{
+    struct scene scene;
+    struct tui_dashboard d = {0};
+    struct tui_grid grid;
+    struct prof_filter filter = {0};
+    scene_make(&scene, "slow");
+    scene_sql(&scene,
+              "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 99) "
+              "INSERT INTO range(start, duration, thread, name, depth) "
+              "SELECT i * 10000000, 6000000 + 3000000 * (i IN (59, 98)), 1, 4, 0 FROM n;"
+              "INSERT INTO kernel(start, duration, stream, config, thread, api_lead, api_duration) "
+              "SELECT start + 100000, duration - 200000, 1, 1, 1, 5000, 3000 FROM range;");
+    scene_state(&scene, "complete", 1000000000);
+    scene_publish(&scene);
+    struct prof_capture *capture;
+    ck_ok(prof_open(scene.path, &capture, err));
+    tui_dashboard_read(&d, capture, &filter, false);
+    ck_assert_str_eq(d.iteration, "step");
+    ck_assert_uint_eq(d.iterations, 60);
+    ck_assert_uint_eq(d.slow, 2);
+    ck_assert(d.is_slow[19] && d.is_slow[58]);
+    ck_assert_uint_gt(d.iteration_us[58], d.iteration_us[57]);
+    tui_dashboard_read(&d, capture, &filter, true);
+    ck_assert_uint_eq(d.iterations, 100);
+    ck_assert_uint_eq(d.slow, 2);
+    ck_assert(d.is_slow[59 * 60 / 100] && d.is_slow[98 * 60 / 100]);
+    ck_assert_int_eq(slow_columns(&d), 2);
+    ck_assert_ptr_nonnull(strstr(d.why, "kernel alpha: "));
+    ck_assert_int_eq(strncmp(d.why, "Slowest: 9.00 ms, usually 6.00 ms: ", 35), 0);
+    struct tui_model *model = tui_model_new(scene.path);
+    look(model);
+    ck_assert(tui_grid_make(&grid, 120, 40, true));
+    d.finding_count = 0; /* they have the same style */
+    tui_dashboard_draw(&d, model, &grid, 0, 12);
+    int marked = 0;
+    for (int i = 0; i < grid.width * 12; i++)
+        marked += grid.glyphs[i].style == TUI_BAD;
+    ck_assert_int_eq(marked, 2);
+    tui_grid_free(&grid);
+    tui_model_free(model);
+    prof_close(capture);
+    scene_remove(&scene);
+}
+END_TEST
+
 START_TEST(no_capture_is_an_error)
 {
     struct prof_error err = {0};
@@ -416,6 +472,6 @@ CHECK_MAIN("tui.model", totals_are_those_of_the_report,
            a_capture_without_rollup_is_read_by_its_kernels, a_finished_capture_is_read_in_pieces,
            a_window_is_its_seconds, what_was_read_survives_the_file,
            another_file_in_its_place_begins_anew, a_recorder_that_died_is_noticed,
-           memory_before_the_first_look_is_not_drawn, no_capture_is_an_error,
-           absurd_numbers_do_no_harm, the_end_of_a_capture_is_short,
+           memory_before_the_first_look_is_not_drawn, slow_iterations_are_marked,
+           no_capture_is_an_error, absurd_numbers_do_no_harm, the_end_of_a_capture_is_short,
            a_capture_is_finished_when_it_is_one_file)
