@@ -96,13 +96,97 @@ static bool holds_one(const char *name, const char *const *list)
     return false;
 }
 
+/* Which words tell a library's kernels: the first row that fits decides. A name `begins` after its
+ * return type. cuBLAS brings CUTLASS's kernels under "Kernel2<cutlass_"; PyTorch's compiler and XLA
+ * name what they made after what it computes. */
+static const struct {
+    enum prof_library library;
+    const char *text;
+    bool begins;
+} library_words[] = {
+    {PROF_LIBRARY_CUDNN, "cudnn", false},
+    {PROF_LIBRARY_CUDNN, "implicit_convolve_", true},
+    {PROF_LIBRARY_CUDNN, "_xmma_fprop", false},
+    {PROF_LIBRARY_CUDNN, "_xmma_dgrad", false},
+    {PROF_LIBRARY_CUDNN, "_xmma_wgrad", false},
+    {PROF_LIBRARY_CUDNN, "_elementWise_fp", false},
+    {PROF_LIBRARY_CUDNN, "_elementWise_bp", false},
+    {PROF_LIBRARY_CUDNN, "RNN_blockPersist", true},
+    {PROF_LIBRARY_CUDNN, "elemWiseRNNcell", false},
+    {PROF_LIBRARY_CUFFT, "cufft", false},
+    {PROF_LIBRARY_CUFFT, "vector_fft", true},
+    {PROF_LIBRARY_CUFFT, "regular_fft", true},
+    {PROF_LIBRARY_CUBLAS, "cublas", false},
+    {PROF_LIBRARY_CUBLAS, "nvjet_", true},
+    {PROF_LIBRARY_CUBLAS, "ampere_", true},
+    {PROF_LIBRARY_CUBLAS, "volta_", true},
+    {PROF_LIBRARY_CUBLAS, "turing_", true},
+    {PROF_LIBRARY_CUBLAS, "hopper_", true},
+    {PROF_LIBRARY_CUBLAS, "maxwell_", true},
+    {PROF_LIBRARY_CUBLAS, "gemmSN_", true},
+    {PROF_LIBRARY_CUBLAS, "gemv2T_", true},
+    {PROF_LIBRARY_CUBLAS, "gemv2N_", true},
+    {PROF_LIBRARY_CUBLAS, "sgemm_largek", true},
+    {PROF_LIBRARY_CUBLAS, "_xmma_", false},
+    {PROF_LIBRARY_CUBLAS, "<cutlass_", false},
+    {PROF_LIBRARY_FLASH, "fmha_", false},
+    {PROF_LIBRARY_FLASH, "flash_fwd", false},
+    {PROF_LIBRARY_FLASH, "flash_bwd", false},
+    {PROF_LIBRARY_INDUCTOR, "triton_poi_", true},
+    {PROF_LIBRARY_INDUCTOR, "triton_red_", true},
+    {PROF_LIBRARY_INDUCTOR, "triton_per_", true},
+    {PROF_LIBRARY_INDUCTOR, "triton_tem_", true},
+    {PROF_LIBRARY_XLA, "triton_gemm", true},
+    {PROF_LIBRARY_XLA, "triton_softmax", true},
+    {PROF_LIBRARY_XLA, "gemm_fusion", true},
+    {PROF_LIBRARY_XLA, "input_reduce_fusion", true},
+    {PROF_LIBRARY_XLA, "input_concatenate_fusion", true},
+    {PROF_LIBRARY_XLA, "input_scatter_fusion", true},
+    {PROF_LIBRARY_XLA, "loop_", true}, /* with "_fusion" */
+    {PROF_LIBRARY_XLA, "wrapped_", true},
+    {PROF_LIBRARY_NCCL, "nccl", false},
+    {PROF_LIBRARY_ATEN, "at::native", false},
+    {PROF_LIBRARY_ATEN, "2at6native", false},
+    {PROF_LIBRARY_ATEN, "at_cuda_detail", false},
+    {PROF_LIBRARY_ATEN, "c10::", false},
+    {PROF_LIBRARY_CUB, "cub::", false},
+    {PROF_LIBRARY_CUB, "thrust::", false},
+    {PROF_LIBRARY_CUTLASS, "cutlass", false},
+};
+
+enum prof_library prof_name_library(const char *name)
+{
+    const char *own = name ? prof_name_without_type(name) : NULL;
+    for (size_t i = 0; own && i < sizeof library_words / sizeof library_words[0]; i++) {
+        const char *text = library_words[i].text;
+        bool fits = library_words[i].begins ? !strncmp(own, text, strlen(text))
+                                            : strcasestr(name, text) != NULL;
+        if (fits && (strcmp(text, "loop_") != 0 || strstr(own, "_fusion")))
+            return library_words[i].library;
+    }
+    return PROF_LIBRARY_NONE;
+}
+
+const char *prof_library_text(enum prof_library library)
+{
+    static const char *const texts[] = {
+#define PROF_LIBRARY_TEXT(id, text) text,
+        PROF_LIBRARIES(PROF_LIBRARY_TEXT)
+#undef PROF_LIBRARY_TEXT
+    };
+    return texts[library];
+}
+
+bool prof_name_is_vendor(const char *name)
+{
+    enum prof_library library = prof_name_library(name);
+    return library == PROF_LIBRARY_CUBLAS || library == PROF_LIBRARY_CUDNN ||
+           library == PROF_LIBRARY_CUFFT;
+}
+
 bool prof_name_is_library(const char *name)
 {
-    static const char *const holds[] = {
-        "at::native",  "at_cuda_detail", "2at6native", "triton_poi_", "triton_red_",
-        "triton_per_", "fmha_",          "flash_fwd",  "flash_bwd",   "cub::",
-        "thrust::",    "nccl",           "c10::",      NULL};
-    return prof_name_is_vendor(name) || holds_one(name, holds);
+    return prof_name_library(name) != PROF_LIBRARY_NONE;
 }
 
 bool prof_name_is_streaming(const char *name)
@@ -125,30 +209,4 @@ bool prof_name_is_softmax(const char *name)
         warp = (warp = strchr(warp, ',')) ? warp + 1 : NULL;
     return name && strcasestr(name, "softmax") && !holds_one(name, logarithms) &&
            !(warp && !strncmp(warp, " true", 5));
-}
-
-bool prof_name_is_vendor(const char *name)
-{
-    static const char *const begins[] = {"nvjet_",
-                                         "ampere_",
-                                         "volta_",
-                                         "turing_",
-                                         "hopper_",
-                                         "maxwell_",
-                                         "gemmSN_",
-                                         "gemv2T_",
-                                         "gemv2N_",
-                                         "sgemm_largek",
-                                         "vector_fft",
-                                         "regular_fft",
-                                         "implicit_convolve_"};
-    static const char *const holds[] = {"_xmma_", "cudnn", "cublas", "cufft", "<cutlass_"};
-    const char *own = name ? prof_name_without_type(name) : NULL;
-    for (size_t i = 0; own && i < sizeof begins / sizeof begins[0]; i++)
-        if (!strncmp(own, begins[i], strlen(begins[i])))
-            return true;
-    for (size_t i = 0; own && i < sizeof holds / sizeof holds[0]; i++)
-        if (strstr(own, holds[i]))
-            return true;
-    return false;
 }

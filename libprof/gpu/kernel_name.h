@@ -15,12 +15,36 @@ enum prof_precision {
  * bits. NULL allowed. */
 enum prof_precision prof_name_precision(const char *name);
 
-/* Whether a kernel came compiled with cuBLAS, cuDNN or cuFFT, by how those name theirs: only NVIDIA
- * can build it otherwise. NULL allowed. */
+/* Whose kernel: id, text for people. Names alone tell; the program's own kernels, and what is not
+ * known, are NONE. Inductor is PyTorch's compiler; CUTLASS what programs build with it themselves.
+ */
+#define PROF_LIBRARIES(X)                                                                          \
+    X(NONE, NULL)                                                                                  \
+    X(CUBLAS, "cuBLAS")                                                                            \
+    X(CUDNN, "cuDNN")                                                                              \
+    X(CUFFT, "cuFFT")                                                                              \
+    X(FLASH, "FlashAttention")                                                                     \
+    X(INDUCTOR, "Inductor")                                                                        \
+    X(XLA, "XLA")                                                                                  \
+    X(NCCL, "NCCL")                                                                                \
+    X(ATEN, "ATen")                                                                                \
+    X(CUB, "CUB")                                                                                  \
+    X(CUTLASS, "CUTLASS")
+
+enum prof_library {
+#define PROF_LIBRARY_ID(id, text) PROF_LIBRARY_##id,
+    PROF_LIBRARIES(PROF_LIBRARY_ID)
+#undef PROF_LIBRARY_ID
+};
+
+enum prof_library prof_name_library(const char *name);    /* NULL allowed */
+const char *prof_library_text(enum prof_library library); /* static; NULL for NONE */
+
+/* Whether a kernel came compiled with cuBLAS, cuDNN or cuFFT. */
 bool prof_name_is_vendor(const char *name);
 
-/* The same, and those of PyTorch (ATen), of its compiler (Inductor's Triton kernels), CUB, Thrust
- * and FlashAttention: the program calls them and cannot change how they are built. */
+/* Whether it is any library's or compiler's: the program calls it and cannot change how it is
+ * built. */
 bool prof_name_is_library(const char *name);
 
 /* Whether a kernel passes over its data once and computes next to nothing on it, by the names that

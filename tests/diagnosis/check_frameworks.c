@@ -195,6 +195,66 @@ START_TEST(a_logarithm_is_no_softmax)
 }
 END_TEST
 
+/* As recorded on an H200 with PyTorch 2, JAX and programs of our own. */
+START_TEST(names_tell_whose_kernel_it_is)
+{
+    static const struct {
+        const char *name;
+        enum prof_library library;
+    } known[] = {
+        {PRODUCT, PROF_LIBRARY_CUBLAS},
+        {FP32, PROF_LIBRARY_CUBLAS},
+        {"void cutlass::Kernel2<cutlass_80_tensorop_s1688gemm_64x64_16x6_nn_align4>(Params)",
+         PROF_LIBRARY_CUBLAS},
+        {"sm90_xmma_fprop_implicit_gemm_bf16bf16_bf16f32_f32_nhwckrsc_nhwc_tilesize128x128x64",
+         PROF_LIBRARY_CUDNN},
+        {"void GRU_elementWise_fp<float, float, float>(int, int)", PROF_LIBRARY_CUDNN},
+        {"void vector_fft<256u, float>(kernel_params_t)", PROF_LIBRARY_CUFFT},
+        {"fmha_cutlassF_bf16_aligned_64x128_rf_sm80", PROF_LIBRARY_FLASH},
+        {"triton_poi_fused_gelu_0", PROF_LIBRARY_INDUCTOR},
+        {"loop_add_multiply_fusion", PROF_LIBRARY_XLA},
+        {"ncclDevKernel_AllReduce_Sum_f32_RING_LL", PROF_LIBRARY_NCCL},
+        {MUL, PROF_LIBRARY_ATEN},
+        {"void cub::DeviceReduceKernel<int>()", PROF_LIBRARY_CUB},
+        {"void cutlass::device_kernel<MyGemm>(MyGemm::Params)", PROF_LIBRARY_CUTLASS},
+        {"loop_over_rows", PROF_LIBRARY_NONE},
+        {"my_gemm", PROF_LIBRARY_NONE},
+        {"transformer_layer", PROF_LIBRARY_NONE},
+        {"", PROF_LIBRARY_NONE},
+        {NULL, PROF_LIBRARY_NONE},
+    };
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        ck_assert_msg(prof_name_library(known[i].name) == known[i].library, "%s is %s",
+                      known[i].name, prof_library_text(prof_name_library(known[i].name)));
+    ck_assert_str_eq(prof_library_text(PROF_LIBRARY_CUDNN), "cuDNN");
+    ck_assert_ptr_null(prof_library_text(PROF_LIBRARY_NONE));
+}
+END_TEST
+
+/* Two streams that take turns: the program's own kernels, or those of a library. */
+START_TEST(a_librarys_streams_are_its_own)
+{
+    struct scene s;
+    struct prof_findings findings;
+    scene_open(&s, "cuda", "gpu");
+    int config = scene_config(&s, _i ? "GRU_elementWise_fp" : "own", 4, 256, 32);
+    for (int i = 0; i < STEPS; i++) {
+        scene_push(&s, "step");
+        for (int k = 0; k < 8; k++) {
+            scene_kernel(&s, k % 2, config, 500 * US);
+            scene_sync(&s);
+        }
+        scene_pop(&s);
+    }
+    struct prof_capture *capture = scene_findings(&s, &findings);
+    findings_list(&findings);
+    const struct prof_finding *finding = finding_of(&findings, "serial-streams");
+    ck_assert_ptr_nonnull(finding);
+    ck_assert((finding->severity == PROF_SEVERITY_INFO) == (_i == 1));
+    scene_done(capture, &findings);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("frameworks");
@@ -205,6 +265,8 @@ int main(void)
     tcase_add_loop_test(all, a_softmax_between_products_is_attention, 0, 4);
     tcase_add_loop_test(all, products_without_tensor_cores_are_named, 0, 3);
     tcase_add_test(all, a_logarithm_is_no_softmax);
+    tcase_add_test(all, names_tell_whose_kernel_it_is);
+    tcase_add_loop_test(all, a_librarys_streams_are_its_own, 0, 2);
     tcase_add_test(all, an_operator_brings_its_remedy);
     tcase_add_test(all, the_engines_ranges_are_no_iterations);
     suite_add_tcase(suite, all);

@@ -7,6 +7,7 @@
 #include "libprof/analysis/occupancy.h"
 #include "libprof/base/format.h"
 #include "libprof/base/saturate.h"
+#include "libprof/gpu/kernel_name.h"
 
 /* ---- explicit waits -------------------------------------------------------------------------- */
 
@@ -228,6 +229,17 @@ static size_t processes_on(struct prof_judge *judge)
     return count;
 }
 
+/* Time of kernels that a vendor's library launches into streams of its own choice. */
+static int64_t vendor_kernels_ns(struct prof_judge *judge)
+{
+    const struct prof_shape *shape;
+    int64_t ns = 0;
+    for (size_t at = 0; (shape = prof_next_shape(judge, &at));)
+        if (prof_is_kernel(shape) && prof_name_is_vendor(prof_shape_name(shape)))
+            ns = prof_add(ns, shape->alone_ns);
+    return ns;
+}
+
 static void serial_streams(struct prof_judge *judge)
 {
     const struct prof_device_facts *d = judge->device;
@@ -252,6 +264,10 @@ static void serial_streams(struct prof_judge *judge)
         prof_say(draft, " of {processes|process|processes}");
     prof_say(draft, " run one after the other though they do not fill the device: {kernel_ns} that "
                     "side by side could take {side_by_side_ns}.");
+    if (2 * vendor_kernels_ns(judge) > kernel) {
+        prof_say(draft, " Most of them are a library's, which chooses its streams.");
+        draft->most = PROF_SEVERITY_INFO;
+    }
     struct prof_spots spots = d->spots[PROF_SLICE_DEPENDENCY];
     const struct prof_shape *shape;
     for (size_t at = 0; !spots.worst[0].duration && (shape = prof_next_shape(judge, &at));)
