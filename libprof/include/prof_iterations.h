@@ -71,6 +71,7 @@ struct prof_iteration_series {
     X(HOST, "host", "host busy")                                                                   \
     X(JIT, "jit", "compiled at run time")                                                          \
     X(LOAD, "load", "code load by the driver")                                                     \
+    X(GC, "gc", "garbage collection of Python")                                                    \
     X(MIGRATION, "migration", "unified memory")                                                    \
     X(PREEMPTED, "preempted", "host preempted")                                                    \
     X(BLOCKED, "blocked", "host blocked")

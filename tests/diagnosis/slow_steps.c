@@ -48,7 +48,8 @@ static int64_t noisy_pause(struct program *p, int64_t ns)
 static const char setup_sql[] =
     "INSERT INTO string(id, value) VALUES(901, 'train_step'), (902, '/home/me/train.c'), "
     "(903, 'gc_collect'), (904, '/home/me/gc.c'), (905, 'lock_queue'), (906, '/home/me/queue.c'), "
-    "(907, 'write_log'), (908, '/home/me/log.c');"
+    "(907, 'write_log'), (908, '/home/me/log.c'), (909, 'Python'), "
+    "(910, 'garbage collection, generation 2');"
     "INSERT INTO frame(id, process, kind, address) VALUES(1, 1, 1, 1), (2, 1, 1, 2), (3, 1, 1, 3), "
     "(4, 1, 1, 4);"
     "INSERT INTO symbol(frame, level, function, file, line) VALUES(1, 0, 901, 902, 40), "
@@ -107,6 +108,13 @@ static void plant_on_host(struct program *p)
         scene_sql(s,
                   "INSERT INTO overhead(start, duration, process, thread, kind) "
                   "VALUES(%lld, %lld, 1, 1, 6)",
+                  (long long)s->host, (long long)p->extra_ns);
+        scene_host(s, p->extra_ns);
+        break;
+    case SLOW_KIND_COLLECTION: /* a range as --pytorch makes one */
+        scene_sql(s,
+                  "INSERT INTO range(start, duration, thread, name, domain, depth) "
+                  "VALUES(%lld, %lld, 1, 910, 909, 0)",
                   (long long)s->host, (long long)p->extra_ns);
         scene_host(s, p->extra_ns);
         break;

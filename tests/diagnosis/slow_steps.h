@@ -22,7 +22,8 @@
     X(CACHE_FLUSH, KERNEL, "flush_cache")                                                          \
     X(EXTRA_LAUNCHES, KERNEL, "times")                                                             \
     X(MODULE_LOAD, LOAD, "")                                                                       \
-    X(PYTHON_RANGE, HOST, "load_batch")
+    X(PYTHON_RANGE, HOST, "load_batch")                                                            \
+    X(COLLECTION, GC, "generation 2")
 
 enum slow_kind {
 #define SLOW_KIND(kind, part, text) SLOW_KIND_##kind,

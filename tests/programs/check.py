@@ -155,7 +155,7 @@ PLACES = """WITH RECURSIVE up(leaf, id) AS (SELECT DISTINCT stack, stack FROM ke
 
 def compare_names(report, result, made, recorder):
     """Ranges of operators and modules, Python frames of launches, lines of the backward pass."""
-    db, steps = result.capture, made["named_steps"]
+    db, steps = result.capture, made["steps"]
     ranges = db.ranges()
     modules = ("Net", "Net.first", "Net.wave", "Net.rest", "Net.rest.0", "Net.rest.1")
     report.equal("module ranges", {name: ranges.get(name) for name in modules},

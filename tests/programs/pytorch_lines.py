@@ -60,7 +60,7 @@ def main():
         steps += PROFILED
         events = sum(event.name == "aten::sin" for event in profiler.events())
     torch.cuda.synchronize()
-    done(counted=counted.launches, steps=steps, named_steps=STEPS, profiler_sin=events,
+    done(counted=counted.launches, steps=steps, profiler_sin=events,
          launching_processes=1, lines=lines(), python=list(sys.version_info[:3]),
          torch=torch.__version__)
 

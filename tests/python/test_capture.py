@@ -13,6 +13,7 @@ FAKE_TORCH = os.path.join(HERE, "fake_torch")
 TARGETS = os.path.join(HERE, "targets")
 STUCK = os.path.join(e2e.BUILD, "targets", "python", "libpython_stuck.so")
 NVTX_CLIENT = os.path.join(e2e.BUILD, "targets", "python", "libtorch_python.so")
+TORCH_CPU = os.path.join(e2e.BUILD, "targets", "python", "libtorch_cpu.so")
 STACK = """WITH RECURSIVE up(id, level) AS (SELECT ?1, 0 UNION ALL
            SELECT parent, level + 1 FROM up JOIN stack USING (id) WHERE parent NOT NULL)
            SELECT f.kind, s.value, p.value, y.line FROM up JOIN stack k USING (id)
@@ -77,7 +78,9 @@ class Stacks(e2e.Case):
 
 
 class PyTorch(e2e.Case):
-    """With a stand-in for PyTorch: what the hook does and that it is not noticed."""
+    """With a stand-in for PyTorch: what the hook does and that it is not noticed. Operators by NVTX."""
+    operators_are_named, observed = "operators (by PyTorch's NVTX ranges)", False
+    both_are_named = operators_are_named + " and modules (by PyTorch's hooks)"
 
     def environment(self, **more):
         return e2e.clean_environment(PYTHONPATH=FAKE_TORCH, FAKE_TORCH_NVTX=NVTX_CLIENT, **more)
@@ -94,7 +97,7 @@ class PyTorch(e2e.Case):
         return db.execute(
             "SELECT r.depth, s.value, (SELECT f.value FROM range_field f JOIN string n ON n.id = f.name "
             "WHERE f.range = r.id AND n.value = 'seq') FROM range r JOIN string s ON s.id = r.name "
-            "ORDER BY r.start, r.depth").fetchall()
+            "WHERE r.domain IS NULL ORDER BY r.start, r.depth").fetchall()
 
     def notes(self, db):
         return [row[0] for row in db.execute(
@@ -113,7 +116,7 @@ class PyTorch(e2e.Case):
         seen = self.ranges(db)
         self.assertEqual(len(seen), 2 * len(forward + backward))
         self.assertEqual(seen[:len(forward + backward)], forward + backward)
-        self.assertEqual(self.notes(db), ["PyTorch 2.9.0+fake: operators and modules are named"])
+        self.assertEqual(self.notes(db), ["PyTorch 2.9.0+fake: %s are named" % self.both_are_named])
 
     def test_only_what_is_asked_for(self):
         modules = self.ranges(self.open(self.train(options=["--pytorch=modules"]).capture))
@@ -121,7 +124,7 @@ class PyTorch(e2e.Case):
                          {"Model", "Model.block", "Model.block.first", "Model.block.second"})
         db = self.open(self.train(options=["--pytorch=ops"]).capture)
         operators = self.ranges(db)
-        self.assertEqual(self.notes(db), ["PyTorch 2.9.0+fake: operators are named"])
+        self.assertEqual(self.notes(db), ["PyTorch 2.9.0+fake: %s are named" % self.operators_are_named])
         self.assertNotIn("Model", {name for _, name, _ in operators})
         self.assertIn((0, "aten::add", 0), operators)
         self.assertEqual(self.ranges(self.open(self.train(options=[]).capture)), [])
@@ -158,14 +161,46 @@ class PyTorch(e2e.Case):
         self.assertEqual(result.out, b"profiled\n")
         names = [name for _, name, _ in self.ranges(self.open(result.capture))]
         self.assertEqual(names.count("Model"), 3)
-        self.assertEqual(names.count("aten::mul"), 2)  # the profiled step is the program's
+        # The profiled step is the program's where both need PyTorch's NVTX state.
+        self.assertEqual(names.count("aten::mul"), 3 if self.observed else 2)
+
+    def test_the_programs_own_ranges(self):
+        """emit_nvtx: each operator is there once."""
+        names = [name for _, name, _ in self.ranges(self.open(self.train("emit").capture))]
+        self.assertEqual([names.count("Model"), names.count("aten::mul"), names.count("aten::mul_")], [3] * 3)
+
+    def test_garbage_collections(self):
+        db = self.open(self.train("collect").capture)
+        seen = [name for name, in db.execute(
+            "SELECT s.value FROM range r JOIN string s ON s.id = r.name JOIN string d ON d.id = r.domain "
+            "WHERE d.value = 'Python' AND r.duration >= 0 AND r.depth = 0")]
+        self.assertIn("garbage collection, generation 2", seen)
+        self.assertIn("garbage collection, generation 0", seen)
+        self.assert_conserved(db)
+
+    def test_modules_that_follow_each_other(self):
+        """At the address of one that is gone: each has its own name."""
+        names = [name for depth, name, _ in self.ranges(self.open(self.train("replace").capture))
+                 if depth == 0 and name in ("Layer", "Block")]
+        self.assertEqual(names, ["Layer", "Block"] * 8)
+
+    def test_modules_by_hooks(self):
+        """Where their calls cannot be seen: the same ranges."""
+        options = dict(options=["--pytorch=modules"])
+        plain = self.ranges(self.open(self.train(**options).capture))
+        db = self.open(self.train(env=self.environment(FAKE_TORCH_HIDES="1"), **options).capture)
+        self.assertEqual(self.ranges(db), plain)
+        self.assertEqual(self.notes(db), ["PyTorch 2.9.0+fake: modules (by PyTorch's hooks) are named"])
 
     def test_builds_without_cuda(self):
         environment = self.environment()
         del environment["FAKE_TORCH_NVTX"]
         db = self.open(self.train(env=environment).capture)
-        self.assertEqual(self.notes(db), ["PyTorch 2.9.0+fake is built without CUDA: its operators and "
-                                          "modules are not named"])
+        self.assertEqual(self.notes(db), ["PyTorch 2.9.0+fake: %s are named" % self.both_are_named
+                                          if self.observed else "PyTorch 2.9.0+fake: not named: "
+                                          "operators (built without CUDA)"])
+        self.assertEqual({name for _, name, _ in self.ranges(db) if name.startswith("Model")},
+                         {"Model", "Model.block", "Model.block.first", "Model.block.second"})
 
     def test_the_programs_own_sitecustomize(self):
         """In its order: ours first, then the one that would have been run, whatever it does."""
@@ -261,6 +296,20 @@ class PyTorch(e2e.Case):
             result = self.plain(self.run_line(["true"], self.new_capture(), options))
             self.assertEqual(result.status, 125)
             self.assertIn(said, result.err)
+
+
+class Observed(PyTorch):
+    """The same, where perfkit's library is called at each operator."""
+    operators_are_named, both_are_named, observed = "operators", "operators and modules", True
+
+    def environment(self, **more):
+        return super().environment(**dict(dict(FAKE_TORCH_CPU=TORCH_CPU), **more))
+
+    def test_another_pytorch(self):
+        """One that does not behave as known is left alone."""
+        db = self.open(self.train(env=self.environment(PERFKIT_TEST_TORCH="twice")).capture)
+        self.assertEqual(self.notes(db), ["PyTorch 2.9.0+fake: %s are named" % PyTorch.both_are_named])
+        self.assertEqual([name for _, name, _ in self.ranges(db)].count("aten::mul"), 2)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,10 @@
-"""What `perfkit run --pytorch` switches on in a program that imports torch: an NVTX range for every
-operator, by PyTorch's own profiler (the state behind torch.autograd.profiler.emit_nvtx), and one for
-every call of an nn.Module, named by its path in the model. The program's code stays as it is.
+"""What `perfkit run --pytorch` switches on in a program that imports torch: a range for every
+operator, one for every call of an nn.Module, named by its path in the model, and one for every
+garbage collection of Python. The program's code stays as it is.
+
+Operators and modules are recorded by perfkit's library (collectors/nvtx/pytorch.c). Where that does
+not know this PyTorch or Python, by PyTorch's NVTX ranges (the state behind
+torch.autograd.profiler.emit_nvtx) and by hooks of modules, which cost several times as much.
 
 Rules: never an exception into the program, no CUDA call (a process that forks later must not have
 initialised CUDA), and whoever profiles with torch.profiler gets it: ours makes way meanwhile."""
@@ -8,6 +12,7 @@ import atexit
 import functools
 import os
 import threading
+import types
 import weakref
 
 import _perfkit_pytorch
@@ -15,17 +20,66 @@ import _perfkit_pytorch
 _keep = []  # what must live as long as the process
 
 
-def _say(text, named=False):
-    """A line of the capture's trust block."""
-    try:
-        import ctypes
-        library = ctypes.CDLL(os.environ["NVTX_INJECTION64_PATH"])
-        library.perfkit_pytorch_note(text.encode("utf-8", "replace"), int(named))
-    except Exception:
-        pass
+def _library():
+    from ctypes import PyDLL, c_char_p, c_size_t, c_void_p, py_object
+    library = PyDLL(os.environ["NVTX_INJECTION64_PATH"])
+    library.perfkit_pytorch_modules.argtypes = [py_object, c_size_t, py_object, py_object]
+    library.perfkit_pytorch_module.argtypes = [c_void_p, c_char_p]
+    library.perfkit_pytorch_module.restype = None
+    return library
+
+
+# ---- garbage collections -------------------------------------------------------------------------
+
+
+def _collections(library):
+    """By a function without code of Python: torch.compile looks at all that is run."""
+    import gc
+    from ctypes import py_object
+    collects = library.perfkit_python_collects
+    if not collects(None, None):
+        return
+    collects.argtypes = [py_object, py_object]
+
+    def end():
+        if collects in gc.callbacks:
+            gc.callbacks.remove(collects)
+    gc.callbacks.append(collects)
+    atexit.register(end)
 
 
 # ---- operators -----------------------------------------------------------------------------------
+
+
+def _observed(library, profiler):
+    """Are the operators recorded by the library? It makes way where the program names them itself."""
+    if not library.perfkit_pytorch_operators(1):
+        return False
+    enter, leave = profiler.emit_nvtx.__enter__, profiler.emit_nvtx.__exit__
+    lock, inside = threading.Lock(), [0]
+
+    def change(by):
+        with lock:
+            inside[0] += by
+            library.perfkit_pytorch_operators(int(inside[0] == 0))
+
+    @functools.wraps(enter)
+    def __enter__(self):
+        change(1)
+        try:
+            return enter(self)
+        except BaseException:
+            change(-1)
+            raise
+
+    @functools.wraps(leave)
+    def __exit__(self, *error):
+        try:
+            return leave(self, *error)
+        finally:
+            change(-1)
+    profiler.emit_nvtx.__enter__, profiler.emit_nvtx.__exit__ = __enter__, __exit__
+    return True
 
 
 class _State:
@@ -136,16 +190,12 @@ class _Operators:
 
 
 class _Modules:
-    """A range for every call of a module: CLASS.PATH, the class of the outermost module called and
-    the path in it. A name once given stays."""
+    """The names of modules: CLASS.PATH, the class of the outermost module called and the path in it. A
+    name once given stays."""
 
-    def __init__(self, torch, operators):
-        self.push = torch.cuda.nvtx.range_push
-        self.pop = torch.cuda.nvtx.range_pop
-        self.compiling = getattr(getattr(torch, "compiler", None), "is_compiling", lambda: False)
-        self.operators = operators
+    def __init__(self):
         self.names = {}  # id -> (weak reference, name)
-        self.local = threading.local()
+        self.tell = lambda key, name: None  # the library, a name or None: it is gone
 
     def remember(self, module, name):
         key = id(module)
@@ -153,7 +203,9 @@ class _Modules:
         def forget(reference):
             if self.names.get(key, (None,))[0] is reference:
                 del self.names[key]
+                self.tell(key, None)
         self.names[key] = (weakref.ref(module, forget), name)
+        self.tell(key, name.encode("utf-8", "replace"))
         return name
 
     def known(self, module):
@@ -168,6 +220,28 @@ class _Modules:
                 if self.known(part) is None:
                     self.remember(part, name + "." + path)
         return name
+
+    def by_library(self, torch, library):
+        """Are the calls recorded by the library?"""
+        def name(module, outermost=None):
+            self.name_of(module, outermost is not None)
+        self.tell = library.perfkit_pytorch_module
+        call = torch.nn.Module.__call__
+        frames = getattr(getattr(torch._C, "_dynamo", None), "eval_frame", None)
+        return isinstance(call, types.FunctionType) and bool(library.perfkit_pytorch_modules(
+            call, types.FunctionType.__basicsize__, name, getattr(frames, "set_eval_frame", None)))
+
+
+class _Hooks(_Modules):
+    """A range for every call of a module, by PyTorch's hooks."""
+
+    def __init__(self, torch, operators):
+        super().__init__()
+        self.push = torch.cuda.nvtx.range_push
+        self.pop = torch.cuda.nvtx.range_pop
+        self.compiling = getattr(getattr(torch, "compiler", None), "is_compiling", lambda: False)
+        self.operators = operators
+        self.local = threading.local()
 
     def begin(self, module, args):
         if self.compiling():
@@ -206,45 +280,70 @@ class _Modules:
 # ---- torch is there ------------------------------------------------------------------------------
 
 
-def _operators(torch):
+class _WithoutCuda(Exception):
+    pass
+
+
+def _nvtx_of(torch):
+    if not hasattr(torch._C, "_nvtx"):
+        raise _WithoutCuda("built without CUDA")
+
+
+def _operators(torch, library):
+    """How they are recorded, and what does so in each thread."""
+    if _observed(library, torch.autograd.profiler):
+        return "operators", None
+    _nvtx_of(torch)
     operators = _Operators(torch.autograd.profiler)
     operators.on()
     operators.share()
     operators.in_new_threads()
     atexit.register(operators.off)
-    return operators
+    return "operators (by PyTorch's NVTX ranges)", operators
+
+
+def _modules(torch, library, operators):
+    modules = _Modules()
+    _keep.append(modules)
+    # The hooks also switch operators on in threads that nothing else sees.
+    if not operators and modules.by_library(torch, library):
+        return "modules"
+    _nvtx_of(torch)
+    hooks = _Hooks(torch, operators)
+    hooks.watch(torch.nn.modules.module)
+    _keep.append(hooks)
+    return "modules (by PyTorch's hooks)"
 
 
 def _blocks(torch):
     """Blocks of PyTorch's caching allocator, by a file beside this one."""
     blocks = _perfkit_pytorch.load("_perfkit_blocks")
-    if blocks:
+    if blocks and hasattr(torch._C, "_nvtx"):
         blocks.start(torch)
 
 
 def start(torch, wanted):
+    library, named, missing, operators = _library(), [], [], None
+
+    def attempt(what, function, *args):
+        try:
+            return function(*args)
+        except _WithoutCuda:
+            missing.append(what + " (built without CUDA)")
+        except Exception as error:
+            missing.append("%s (%s: %s)" % (what, type(error).__name__, error))
+    if "ops" in wanted:
+        how = attempt("operators", _operators, torch, library)
+        if how:
+            named.append(how[0])
+            operators = how[1]
+    if "modules" in wanted:
+        how = attempt("modules", _modules, torch, library, operators)
+        if how:
+            named.append(how)
+    attempt("blocks of its allocator", _blocks, torch)
+    attempt("garbage collections", _collections, library)
     version = str(getattr(torch, "__version__", "of unknown version"))
-    if not hasattr(torch._C, "_nvtx"):
-        _say("PyTorch %s is built without CUDA: its operators and modules are not named" % version)
-        return
-    operators, missing = None, []
-    names = {"ops": "operators", "modules": "modules"}
-    try:
-        if "ops" in wanted:
-            operators = _operators(torch)
-    except Exception as error:
-        missing.append("operators (%s: %s)" % (type(error).__name__, error))
-    try:
-        if "modules" in wanted:
-            modules = _Modules(torch, operators)
-            modules.watch(torch.nn.modules.module)
-            _keep.append(modules)
-    except Exception as error:
-        missing.append("modules (%s: %s)" % (type(error).__name__, error))
-    try:
-        _blocks(torch)
-    except Exception as error:
-        missing.append("blocks of its allocator (%s: %s)" % (type(error).__name__, error))
-    _say("PyTorch %s: %s" % (version, "not named: " + ", ".join(missing) if missing
-                             else " and ".join(names[word] for word in names if word in wanted) +
-                             " are named"), not missing)
+    text = "PyTorch %s: %s" % (version, "not named: " + ", ".join(missing) if missing
+                               else " and ".join(named) + " are named")
+    library.perfkit_pytorch_note(text.encode("utf-8", "replace"), int(not missing))

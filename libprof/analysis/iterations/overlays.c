@@ -35,9 +35,10 @@ static int overlay_precedence(enum prof_part_kind kind)
 {
     return kind == PROF_PART_OF_JIT         ? 0
            : kind == PROF_PART_OF_LOAD      ? 1
-           : kind == PROF_PART_OF_MIGRATION ? 2
-           : kind == PROF_PART_OF_PREEMPTED ? 3
-                                            : 4;
+           : kind == PROF_PART_OF_GC        ? 2
+           : kind == PROF_PART_OF_MIGRATION ? 3
+           : kind == PROF_PART_OF_PREEMPTED ? 4
+                                            : 5;
 }
 
 static bool overlaps_any(const struct prof_intervals *within, int64_t begin, int64_t end)
@@ -78,6 +79,15 @@ static bool add_activity_overlay(void *user, const struct prof_event_row *row)
     return add_overlay(user, kind, row->what,
                        row->kind == PROF_OP_MIGRATION ? 0 : (uint32_t)row->thread, row->start_ns,
                        end);
+}
+
+/* Ranges that `perfkit run --pytorch` makes of Python's garbage collections. */
+static bool add_collection(void *user, sqlite3_stmt *row)
+{
+    int64_t begin = prof_column_int(row, 0), duration = prof_column_size(row, 2);
+    return begin < 0 || duration <= 0 ||
+           add_overlay(user, PROF_PART_OF_GC, prof_column_code(row, 3),
+                       (uint32_t)prof_column_id(row, 1), begin, prof_add(begin, duration));
 }
 
 /* A thread that was off the processors says exactly from when to when. */
@@ -122,6 +132,13 @@ enum prof_status prof_overlays_read(struct prof_overlays **overlays, struct prof
     enum prof_status status = prof_event_rows(capture, &query, add_activity_overlay, o, err);
     if (!status)
         status = prof_scan(capture,
+                           "SELECT r.start, r.thread, r.duration, CAST(substr(s.value, 32) AS INTEGER) "
+                           "FROM string d CROSS JOIN range r ON r.domain = d.id "
+                           "JOIN string s ON s.id = r.name WHERE d.value = 'Python' "
+                           "AND s.value GLOB 'garbage collection, generation [0-2]'",
+                           add_collection, o, err);
+    if (!status)
+        status = prof_scan(capture,
                            "SELECT start, thread, kind, duration, weight, stack FROM cpu_sample",
                            add_thread_sample, o, err);
     for (size_t i = 0; i < o->list.count; i++)
@@ -146,7 +163,9 @@ void prof_overlays_free(struct prof_overlays *o)
 
 static const char *overlay_name(const struct overlay *overlay)
 {
-    return overlay->kind == PROF_PART_OF_JIT         ? prof_jit_operation_text(overlay->code)
+    static const char *const generations[] = {"generation 0", "generation 1", "generation 2"};
+    return overlay->kind == PROF_PART_OF_GC          ? generations[overlay->code]
+           : overlay->kind == PROF_PART_OF_JIT       ? prof_jit_operation_text(overlay->code)
            : overlay->kind == PROF_PART_OF_LOAD      ? prof_overhead_kind_text(overlay->code)
            : overlay->kind == PROF_PART_OF_MIGRATION ? prof_migration_kind_text(overlay->code)
                                                      : NULL;
@@ -156,7 +175,7 @@ static bool applies(enum prof_part_kind kind, enum prof_slice slice)
 {
     if (kind == PROF_PART_OF_BLOCKED)
         return slice == PROF_SLICE_HOST;
-    if (kind == PROF_PART_OF_PREEMPTED)
+    if (kind == PROF_PART_OF_PREEMPTED || kind == PROF_PART_OF_GC)
         return slice == PROF_SLICE_HOST || slice == PROF_SLICE_LAUNCH;
     return kind == PROF_PART_OF_MIGRATION || slice >= PROF_SLICE_FIRST_IDLE;
 }

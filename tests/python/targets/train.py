@@ -55,6 +55,16 @@ def main():
         with torch.autograd.profiler.profile():
             step()
         print("profiled")
+    if "emit" in sys.argv:  # the program's own NVTX ranges
+        with torch.autograd.profiler.emit_nvtx():
+            step()
+    if "collect" in sys.argv:
+        import gc
+        gc.collect()
+        gc.collect(0)
+    if "replace" in sys.argv:  # a module at an address that another one had
+        for kind in (Layer, Block) * 8:
+            kind()()
     if "twice" in sys.argv:  # another thread counts from 0, too
         thread = threading.Thread(target=model)
         thread.start()

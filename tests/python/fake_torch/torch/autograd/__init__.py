@@ -3,6 +3,7 @@ import os
 import threading
 import _thread
 
+from torch import _C
 from torch.autograd import profiler
 from torch.cuda import nvtx
 
@@ -24,6 +25,16 @@ def work():
 
 
 def ranged(name, sequence, body, state):
+    if _C._cpu is None:
+        return told(name, sequence, body, state)
+    _C._cpu.operator_begin(name.encode(), -1 if sequence is None else sequence, "Backward" in name)
+    try:
+        return told(name, sequence, body, state)
+    finally:
+        _C._cpu.operator_end()
+
+
+def told(name, sequence, body, state):
     if state is None:
         return body()
     nvtx.range_push("%s%s, op_id = %d" % (

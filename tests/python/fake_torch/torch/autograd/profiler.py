@@ -64,3 +64,12 @@ class profile:
 
     def __exit__(self, *error):
         _disable_profiler()
+
+
+class emit_nvtx(profile):
+    def __enter__(self):
+        config = ProfilerConfig(ProfilerState.NVTX, False, False, False, False, False,
+                                _ExperimentalConfig())
+        _prepare_profiler(config, set())
+        _enable_profiler(config, set())
+        return self

@@ -1,3 +1,5 @@
+import os
+
 _before, _after, _always = [], [], []
 
 
@@ -34,3 +36,13 @@ class Module:
         for hook in _always:
             assert hook(self, args, result) is None
         return result
+
+
+if os.environ.get("FAKE_TORCH_HIDES"):
+    class _Call:  # no function of Python's own
+        def __init__(self, call):
+            self.call = call
+
+        def __get__(self, module, kind):
+            return self.call.__get__(module, kind) if module is not None else self
+    Module.__call__ = _Call(Module.__call__)
