@@ -105,10 +105,8 @@ static enum prof_status save_runs(struct call *call, const struct gate_runs *run
     struct prof_baseline_file *file = NULL;
     const char *name = call->values[0];
     size_t added = 0;
-    enum prof_status status = gate_runs_session(runs, call->args->label, &session, &call->err);
-    if (status)
-        return status;
-    status = open_baseline_file(call, true, &file);
+    PROF_TRY(gate_runs_session(runs, call->args->label, &session, &call->err));
+    enum prof_status status = open_baseline_file(call, true, &file);
     status = status ? status : prof_baseline_append(file, name, &session, 1, &added, &call->err);
     prof_baseline_close(file);
     prof_baseline_session_free(&session);
@@ -272,9 +270,7 @@ static enum prof_status show_environment(const struct prof_baseline *baseline,
 {
     const struct prof_baseline_session *last = &baseline->sessions[baseline->session_count - 1];
     struct prof_run run;
-    enum prof_status status = read_kept_run(&last->runs[last->run_count - 1], &run, err);
-    if (status)
-        return status;
+    PROF_TRY(read_kept_run(&last->runs[last->run_count - 1], &run, err));
     printf("\nEnvironment of the last run:\n");
     for (size_t i = 0; i < run.environment_count; i++) {
         if (!run.environment[i].value)
@@ -293,10 +289,8 @@ static enum prof_status show_environment(const struct prof_baseline *baseline,
 static enum prof_status load_named(struct call *call, struct prof_baseline *baseline)
 {
     struct prof_baseline_file *file;
-    enum prof_status status = open_baseline_file(call, false, &file);
-    if (status)
-        return status;
-    status = prof_baseline_load(file, call->values[0], 0, baseline, &call->err);
+    PROF_TRY(open_baseline_file(call, false, &file));
+    enum prof_status status = prof_baseline_load(file, call->values[0], 0, baseline, &call->err);
     prof_baseline_close(file);
     return status;
 }
@@ -414,10 +408,8 @@ static enum prof_status import_export(struct call *call)
 {
     struct prof_baseline_file *to = NULL;
     struct prof_baseline baseline;
-    enum prof_status status = prof_baseline_read_export(call->values[0], &baseline, &call->err);
-    if (status)
-        return status;
-    status = open_baseline_file(call, true, &to);
+    PROF_TRY(prof_baseline_read_export(call->values[0], &baseline, &call->err));
+    enum prof_status status = open_baseline_file(call, true, &to);
     if (status)
         prof_baseline_free(&baseline);
     else

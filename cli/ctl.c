@@ -66,9 +66,7 @@ enum prof_status control_make(struct control *control, const char *folder, bool 
         errno = failed;
         return prof_fail_errno(err, PROF_IO, "cannot make %s", path);
     }
-    enum prof_status status = map_control(control, path, err);
-    if (status)
-        return status;
+    PROF_TRY(map_control(control, path, err));
     struct control_page *page = control->page;
     page->version = CONTROL_VERSION;
     page->owner = (uint32_t)getpid();
@@ -103,9 +101,7 @@ enum prof_status control_find(struct control *control, const char *folder, struc
         return prof_fail(err, PROF_CORRUPT,
                          "%s is not what perfkit run made: the capture cannot be controlled", path);
     }
-    enum prof_status status = map_control(control, path, err);
-    if (status)
-        return status;
+    PROF_TRY(map_control(control, path, err));
     if (atomic_load_explicit(&control->page->magic, memory_order_acquire) == CONTROL_MAGIC &&
         control->page->version == CONTROL_VERSION)
         return PROF_OK;

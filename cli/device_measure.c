@@ -55,9 +55,7 @@ static enum prof_status tool_arguments(const struct device_entry *entry,
                                        struct prof_error *err)
 {
     *arguments = (struct tool_arguments){.count = 0};
-    enum prof_status status = find_tool(arguments->path, err);
-    if (status)
-        return status;
+    PROF_TRY(find_tool(arguments->path, err));
     snprintf(arguments->nth, sizeof arguments->nth, "%u", entry->nth);
     for (; before && *before; before++)
         add_tool_argument(arguments, *before);

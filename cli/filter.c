@@ -163,7 +163,7 @@ static enum prof_status find_streams(struct prof_capture *capture, const char *t
     int64_t native = parse_whole_number(text);
     out->streams = calloc(count + 1, sizeof *out->streams);
     if (!out->streams)
-        return prof_fail(err, PROF_NOMEM, "out of memory");
+        return prof_out_of_memory(err);
     for (size_t i = 0; i < count; i++) {
         char item[96];
         if (!stream_candidate(capture, &all[i], &out->filter))
@@ -190,7 +190,7 @@ static enum prof_status split_range_filter(const char *text, struct cli_filter *
 {
     char *at = out->range = malloc(strlen(text) + 1), *domain = NULL;
     if (!at)
-        return prof_fail(err, PROF_NOMEM, "out of memory");
+        return prof_out_of_memory(err);
     for (; *text; text++) {
         if (*text == '\\' && (text[1] == '@' || text[1] == '\\'))
             *at++ = *++text;
@@ -230,12 +230,9 @@ static enum prof_status check_filter_matches(struct prof_capture *capture,
                                .kernel_pattern = filter->kernel_pattern};
     struct prof_events *events;
     struct prof_event event;
-    enum prof_status status =
-        prof_events_open(capture, &only, PROF_EVENTS(PROF_EVENT_RANGE), &events, err);
-    if (status)
-        return status;
+    PROF_TRY(prof_events_open(capture, &only, PROF_EVENTS(PROF_EVENT_RANGE), &events, err));
     bool found = prof_events_next(events, &event);
-    status = prof_events_close(events, err);
+    enum prof_status status = prof_events_close(events, err);
     if (!status && filter->range && !found)
         return prof_fail(err, PROF_NOTFOUND,
                          "--nvtx: no NVTX range of that name%s in this capture: `perfkit report "

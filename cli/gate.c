@@ -254,10 +254,9 @@ static enum prof_status load_baseline(const struct options *args, const struct g
 {
     struct prof_baseline_file *file;
     size_t sessions = args->sessions ? args->sessions : config->sessions ? config->sessions : 20;
-    enum prof_status status = prof_baseline_open(config->baselines, false, &file, err);
-    if (status)
-        return status;
-    status = prof_baseline_load(file, args->baseline, sessions, &sides->baseline, err);
+    PROF_TRY(prof_baseline_open(config->baselines, false, &file, err));
+    enum prof_status status =
+        prof_baseline_load(file, args->baseline, sessions, &sides->baseline, err);
     prof_baseline_close(file);
     return status ? status : gate_runs_add_baseline(&sides->base, &sides->baseline, err);
 }

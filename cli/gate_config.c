@@ -332,10 +332,10 @@ static enum prof_status set_override(const struct maker *m, const struct key_row
                                 "'match' fits no metric: it begins with one, as in "
                                 "\"kernel:gemm*\", or with \"*:\" for all (docs/guide/gate.md)");
         override->match = keep_config_text(m->config, s->text);
-        return override->match ? PROF_OK : prof_fail(m->err, PROF_NOMEM, "out of memory");
+        return override->match ? PROF_OK : prof_out_of_memory(m->err);
     case KEY_REASON:
         override->reason = keep_config_text(m->config, s->text);
-        return override->reason ? PROF_OK : prof_fail(m->err, PROF_NOMEM, "out of memory");
+        return override->reason ? PROF_OK : prof_out_of_memory(m->err);
     default:
         break;
     }
@@ -347,7 +347,7 @@ static enum prof_status add_override(const struct maker *m, const struct prof_ov
     struct gate_config *c = m->config;
     if (!prof_array_room(&c->overrides, &c->override_room, c->override_count + 1,
                          sizeof *c->overrides))
-        return prof_fail(m->err, PROF_NOMEM, "out of memory");
+        return prof_out_of_memory(m->err);
     c->overrides[c->override_count++] = *override;
     return PROF_OK;
 }
@@ -359,7 +359,7 @@ static enum prof_status add_expired(const struct maker *m, unsigned line, const 
     char *kept_match = keep_config_text(c, match), *kept_date = keep_config_text(c, date);
     if (!kept_match || !kept_date ||
         !prof_array_room(&c->expired, &c->expired_room, c->expired_count + 1, sizeof *c->expired))
-        return prof_fail(m->err, PROF_NOMEM, "out of memory");
+        return prof_out_of_memory(m->err);
     c->expired[c->expired_count++] = (struct gate_expired){line, kept_match, kept_date};
     return PROF_OK;
 }
@@ -420,7 +420,7 @@ static enum prof_status make_override(const struct maker *m, unsigned index)
         snprintf(match, sizeof match, "%s%s*", section->name, place == IN_FILE ? "" : ":");
         override.match = keep_config_text(m->config, match);
         if (!override.match)
-            return prof_fail(m->err, PROF_NOMEM, "out of memory");
+            return prof_out_of_memory(m->err);
     }
     if (place == IN_FILE && isnan(override.min_effect) && isnan(override.target) &&
         isnan(override.min_share))

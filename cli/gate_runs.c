@@ -39,7 +39,7 @@ static enum prof_status add_gate_run(struct gate_runs *runs, struct prof_run run
     prof_run_free(&run);
     free(name);
     free(identity);
-    return prof_fail(err, PROF_NOMEM, "out of memory");
+    return prof_out_of_memory(err);
 }
 
 static char *identity_of(const struct prof_info *info)
@@ -68,10 +68,8 @@ enum prof_status gate_runs_add_capture(struct gate_runs *runs, const char *path,
     struct prof_capture *capture;
     struct prof_run run = {0};
     prof_store_settle(path);
-    enum prof_status status = prof_open(path, &capture, err);
-    if (status)
-        return status;
-    status = reduce_capture(capture, path, iterations, &run, err);
+    PROF_TRY(prof_open(path, &capture, err));
+    enum prof_status status = reduce_capture(capture, path, iterations, &run, err);
     if (!status) {
         const struct prof_info *info = prof_info(capture);
         run.session = session;
@@ -125,13 +123,11 @@ static char *commit_here(void)
 static enum prof_status encode_run(const struct gate_runs *runs, size_t i,
                                    struct prof_baseline_run *to, struct prof_error *err)
 {
-    enum prof_status status = prof_run_encode(&runs->data[i], &to->metrics, err);
-    if (status)
-        return status;
+    PROF_TRY(prof_run_encode(&runs->data[i], &to->metrics, err));
     to->capture = runs->names[i] ? strdup(runs->names[i]) : NULL;
     to->identity = strdup(runs->identities[i]);
     to->recorded_s = runs->recorded_s[i];
-    return to->identity ? PROF_OK : prof_fail(err, PROF_NOMEM, "out of memory");
+    return to->identity ? PROF_OK : prof_out_of_memory(err);
 }
 
 enum prof_status gate_runs_session(const struct gate_runs *runs, const char *label,
@@ -144,7 +140,7 @@ enum prof_status gate_runs_session(const struct gate_runs *runs, const char *lab
         .runs = calloc(runs->count + 1, sizeof *session->runs),
     };
     if (!session->runs || (label && !session->label))
-        status = prof_fail(err, PROF_NOMEM, "out of memory");
+        status = prof_out_of_memory(err);
     for (; !status && session->run_count < runs->count; session->run_count++)
         status = encode_run(runs, session->run_count, &session->runs[session->run_count], err);
     if (status)

@@ -120,11 +120,9 @@ static enum prof_status start_anew(struct recover *recover, struct prof_error *e
     };
     strcpy(recover->capture.live, recover->capture.final);
     bool nothing_there = !has_bytes(recover->capture.live);
+    PROF_TRY(prof_store_create(recover->capture.live, nothing_there, &recover->store, err));
     enum prof_status status =
-        prof_store_create(recover->capture.live, nothing_there, &recover->store, err);
-    if (status)
-        return status;
-    status = prof_ingest_open(recover->store, recover->spool.path, &about, &recover->ingest, err);
+        prof_ingest_open(recover->store, recover->spool.path, &about, &recover->ingest, err);
     if (!status)
         status = prof_ingest_note(
             recover->ingest, PROF_HEALTH_collector_note, "recover",

@@ -268,22 +268,12 @@ static enum prof_status prepare_run(struct run *run, struct prof_error *err)
     const char *program = run->argv[0];
     char subject[PATH_MAX];
     output_subject(run->argv, subject);
-    enum prof_status status = collector_path(run->collector, err);
-    if (status)
-        return status;
+    PROF_TRY(collector_path(run->collector, err));
     /* First only looked at: the commonest mistakes cost no folder and no file. */
-    status = output_choose(&run->output, options->output, subject, options->force, err);
-    if (status)
-        return status;
-    status = spool_folder_make(&run->spool, options->spool_dir, WANTED_ROOM, err);
-    if (status)
-        return status;
-    status = prof_ingest_prepare(run->spool.path, err);
-    if (status)
-        return status;
-    status = scope_prepare(&run->scope, &options->scope, run->spool.path, err);
-    if (status)
-        return status;
+    PROF_TRY(output_choose(&run->output, options->output, subject, options->force, err));
+    PROF_TRY(spool_folder_make(&run->spool, options->spool_dir, WANTED_ROOM, err));
+    PROF_TRY(prof_ingest_prepare(run->spool.path, err));
+    PROF_TRY(scope_prepare(&run->scope, &options->scope, run->spool.path, err));
     elf_examine(program, &run->target);
     spool_folder_plain_collector(&run->spool, run->collector);
     char handed_over[COLLECTOR_OPTIONS];
@@ -304,14 +294,12 @@ static enum prof_status prepare_run(struct run *run, struct prof_error *err)
         return errno == E2BIG
                    ? prof_fail(err, PROF_INVALID,
                                "the paths in the options are too long together: give shorter ones")
-                   : prof_fail(err, PROF_NOMEM, "out of memory");
-    status = output_create(&run->output, options->output, subject, options->force, run->spool.path,
-                           &run->store, err);
-    if (status)
-        return status;
+                   : prof_out_of_memory(err);
+    PROF_TRY(output_create(&run->output, options->output, subject, options->force, run->spool.path,
+                           &run->store, err));
     struct prof_moment start = prof_moment_now();
-    status = spool_folder_write_capture(&run->spool, run->output.live, run->output.final,
-                                        start.mono_ns, err);
+    enum prof_status status = spool_folder_write_capture(&run->spool, run->output.live,
+                                                         run->output.final, start.mono_ns, err);
     status = status ? status : open_run_ingest(run, &start, err);
     if (!status)
         scope_ready(&run->scope);

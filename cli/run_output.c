@@ -219,9 +219,7 @@ static enum prof_status set_aside(struct run_output *output, struct prof_error *
         return prof_fail(err, PROF_BUSY,
                          "%s is being recorded: let it finish, or choose another name with -o",
                          output->final);
-    enum prof_status status = prof_replaceable(output->final, err);
-    if (status)
-        return status;
+    PROF_TRY(prof_replaceable(output->final, err));
     if (stat(output->final, &info) == 0 && info.st_size > 0 &&
         !is_capture_file(AT_FDCWD, output->final))
         return prof_fail(err, PROF_EXISTS,

@@ -63,7 +63,7 @@ static enum prof_status read_setting_string(struct reader *r, struct setting *se
     char quote = *r->at++, *out = malloc(strlen(r->at) + 1);
     size_t used = 0;
     if (!out)
-        return prof_fail(r->err, PROF_NOMEM, "out of memory");
+        return prof_out_of_memory(r->err);
     setting->kind = SETTING_TEXT;
     setting->text = out;
     for (; *r->at && *r->at != quote; r->at++) {
@@ -130,7 +130,7 @@ static enum prof_status add_section(struct reader *r, const char *name, size_t l
     if (!copy || !prof_array_room(&s->sections, &s->section_room, s->section_count + 1,
                                   sizeof *s->sections)) {
         free(copy);
-        return prof_fail(r->err, PROF_NOMEM, "out of memory");
+        return prof_out_of_memory(r->err);
     }
     s->sections[s->section_count++] =
         (struct settings_section){.line = r->line, .name = copy, .repeated = repeated};
@@ -162,7 +162,7 @@ static enum prof_status add_setting(struct reader *r, const struct setting *sett
             return prof_fail(r->err, PROF_FORMAT, "%s:%u: '%s' is set already, in line %u", s->path,
                              r->line, setting->key, s->rows[i].line);
     if (!prof_array_room(&s->rows, &s->room, s->count + 1, sizeof *s->rows))
-        return prof_fail(r->err, PROF_NOMEM, "out of memory");
+        return prof_out_of_memory(r->err);
     s->rows[s->count++] = *setting;
     return PROF_OK;
 }
@@ -175,7 +175,7 @@ static enum prof_status read_setting(struct reader *r)
                               .key = strndup(r->at, length)};
     enum prof_status status = PROF_OK;
     if (!setting.key)
-        return prof_fail(r->err, PROF_NOMEM, "out of memory");
+        return prof_out_of_memory(r->err);
     r->at += length;
     skip_blanks(r);
     if (!length || *r->at != '=')
@@ -224,7 +224,7 @@ static enum prof_status open_settings_file(const char *path, FILE **in, struct p
     if (*in)
         return PROF_OK;
     close(fd);
-    return prof_fail(err, PROF_NOMEM, "out of memory");
+    return prof_out_of_memory(err);
 }
 
 enum prof_status settings_read(const char *path, struct settings *settings, struct prof_error *err)
@@ -232,10 +232,8 @@ enum prof_status settings_read(const char *path, struct settings *settings, stru
     *settings = (struct settings){.path = path};
     struct reader r = {.settings = settings, .err = err};
     FILE *in;
-    enum prof_status status = open_settings_file(path, &in, err);
-    if (status)
-        return status;
-    status = add_section(&r, "", 0, false);
+    PROF_TRY(open_settings_file(path, &in, err));
+    enum prof_status status = add_section(&r, "", 0, false);
     char *line = NULL;
     size_t room = 0, total = 0;
     ssize_t length;

@@ -151,10 +151,9 @@ static enum prof_status symbolize(const char *name, const char *path,
 {
     struct prof_store *store;
     struct prof_symbolize_result result;
-    enum prof_status status = prof_store_reopen(path, &store, err);
-    if (status)
-        return status;
-    status = stack_names(name, store, folders, args->quiet, symbolize_is_interrupted, &result, err);
+    PROF_TRY(prof_store_reopen(path, &store, err));
+    enum prof_status status =
+        stack_names(name, store, folders, args->quiet, symbolize_is_interrupted, &result, err);
     enum prof_status end = prof_store_publish(store, status ? NULL : err);
     if (!status && end != PROF_BUSY) /* it is read now: the next report joins it */
         status = end;

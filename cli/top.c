@@ -209,7 +209,7 @@ static enum prof_status show_top(const struct top_capture *capture,
     struct tui_app app;
     bool utf8 = setlocale(LC_CTYPE, "") && !strcmp(nl_langinfo(CODESET), "UTF-8");
     if (!tui_app_make(&app, capture->path, options->ascii || !utf8))
-        return prof_fail(err, PROF_NOMEM, "out of memory");
+        return prof_out_of_memory(err);
     struct top_measure measure = {.model = app.model};
     app.measure = top_measure;
     app.measure_context = &measure;

@@ -126,7 +126,7 @@ enum prof_status top_running(bool choose, struct top_capture *capture, struct pr
 {
     struct list *list = calloc(1, sizeof *list);
     if (!list)
-        return prof_fail(err, PROF_NOMEM, "out of memory");
+        return prof_out_of_memory(err);
     spool_find_running(list_running_capture, list);
     enum prof_status status = choose_capture(list, choose, capture, err);
     free(list);
@@ -243,7 +243,7 @@ enum prof_status top_start(char **command, char **run_options, bool force, const
     struct run_output *place = calloc(1, sizeof *place);
     memset(capture, 0, sizeof *capture);
     if (!place)
-        return prof_fail(err, PROF_NOMEM, "out of memory");
+        return prof_out_of_memory(err);
     char subject[PATH_MAX];
     output_subject(command, subject);
     enum prof_status result = output_choose(place, file, subject, force, err);

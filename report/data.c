@@ -95,7 +95,7 @@ static enum prof_status load_counters(struct prof_report_data *data, struct prof
         return status;
     data->counter_values = calloc(count, sizeof *data->counter_values);
     if (!data->counter_values)
-        return prof_fail(err, PROF_NOMEM, "out of memory");
+        return prof_out_of_memory(err);
     for (size_t i = 0; i < count; i++) {
         const struct prof_counter_row *row = &all->rows[i / all->counter_count];
         size_t which = i % all->counter_count;
@@ -116,7 +116,7 @@ static enum prof_status load_stalls(struct prof_report_data *data, struct prof_e
         return status;
     data->stall_code = calloc(CODE_KERNELS * (2 * CODE_AROUND + 1), sizeof *data->stall_code);
     if (!data->stall_code)
-        return prof_fail(err, PROF_NOMEM, "out of memory");
+        return prof_out_of_memory(err);
     for (size_t kernel = 0; kernel < all->count && kernel < CODE_KERNELS; kernel++) {
         size_t hottest = SIZE_MAX;
         for (size_t i = 0; i < all->instruction_count; i++) {

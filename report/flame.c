@@ -107,11 +107,8 @@ enum prof_status prof_report_write_flamegraph(struct prof_capture *capture,
                                               struct prof_error *err)
 {
     struct prof_flame_lines lines;
-    enum prof_status status =
-        load_flame_lines(capture, options ? options->filter : NULL,
-                         options ? options->weight : PROF_FLAME_DEVICE_NS, &lines, err);
-    if (status)
-        return status;
+    PROF_TRY(load_flame_lines(capture, options ? options->filter : NULL,
+                              options ? options->weight : PROF_FLAME_DEVICE_NS, &lines, err));
     if (options && options->stacks)
         *options->stacks = lines.count;
     for (size_t i = 0; i < lines.count; i++)
@@ -345,9 +342,7 @@ enum prof_status prof_report_samples(struct prof_capture *capture,
                                      struct prof_report_samples *samples, struct prof_error *err)
 {
     *samples = (struct prof_report_samples){0};
-    enum prof_status status = read_flames(samples, capture, options ? options->filter : NULL, err);
-    if (status)
-        return status;
+    PROF_TRY(read_flames(samples, capture, options ? options->filter : NULL, err));
     size_t count = samples->flame.count;
     samples->frames = calloc(count, sizeof *samples->frames);
     samples->frame_of = calloc(count, sizeof *samples->frame_of);

@@ -108,10 +108,10 @@ enum prof_status prof_report_load_memory(struct prof_report_data *data, struct p
     struct prof_report_memory *m = calloc(1, sizeof *m);
     data->usage = m;
     if (!m)
-        return prof_fail(err, PROF_NOMEM, "out of memory");
+        return prof_out_of_memory(err);
     enum prof_status status = prof_memory_profile(data->capture, data->filter, &m->profile, err);
     if (!status && (!list_sites(m) || !list_lifetimes_and_holders(m)))
-        status = prof_fail(err, PROF_NOMEM, "out of memory");
+        status = prof_out_of_memory(err);
     return status;
 }
 

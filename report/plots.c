@@ -364,10 +364,8 @@ static enum prof_status put_dots(const struct prof_plots *plots, FILE *out, int6
     const struct prof_filter *filter = plots->options ? plots->options->filter : NULL;
     struct prof_events *events;
     struct prof_event event;
-    enum prof_status status =
-        prof_events_open(plots->capture, filter, PROF_EVENTS(PROF_EVENT_TRANSFER), &events, err);
-    if (status)
-        return status;
+    PROF_TRY(
+        prof_events_open(plots->capture, filter, PROF_EVENTS(PROF_EVENT_TRANSFER), &events, err));
     fputs("$dots << END\n", out);
     for (int64_t i = 0; prof_events_next(events, &event);) {
         if (event.bytes <= 0 || event.duration_ns <= 0 || i++ % stride)

@@ -178,7 +178,7 @@ static enum prof_status load_kernels(const struct page *page, const struct prof_
     }
     if (!status)
         prof_kernel_summary_free(&kernels);
-    return ok ? status : prof_fail(err, PROF_NOMEM, "out of memory");
+    return ok ? status : prof_out_of_memory(err);
 }
 
 static enum prof_status load_transfers(const struct page *page, const struct prof_filter *filter,
@@ -200,7 +200,7 @@ static enum prof_status load_transfers(const struct page *page, const struct pro
     }
     if (!status)
         prof_transfer_summary_free(&transfers);
-    return ok ? status : prof_fail(err, PROF_NOMEM, "out of memory");
+    return ok ? status : prof_out_of_memory(err);
 }
 
 static enum prof_status load_memory_samples(const struct page *page,
@@ -218,7 +218,7 @@ static enum prof_status load_memory_samples(const struct page *page,
     }
     if (!status)
         prof_memory_summary_free(&memory);
-    return ok ? status : prof_fail(err, PROF_NOMEM, "out of memory");
+    return ok ? status : prof_out_of_memory(err);
 }
 
 /* Two devices may have all labels in common: of two hosts, or of drivers that report no UUID. */
@@ -250,11 +250,11 @@ static enum prof_status load_part(struct page *page, const struct prof_utilisati
         filter.device = busy->device;
     struct part *part = prof_array_add(&page->parts);
     if (!part)
-        return prof_fail(err, PROF_NOMEM, "out of memory");
+        return prof_out_of_memory(err);
     *part = (struct part){.busy = busy};
     part->labels = device_labels(page, prof_device(page->capture, busy->device));
     if (!part->labels || !make_labels_unique(page, part))
-        return prof_fail(err, PROF_NOMEM, "out of memory");
+        return prof_out_of_memory(err);
     enum prof_status status = load_kernels(page, &filter, part, err);
     if (!status)
         status = load_transfers(page, &filter, part, err);

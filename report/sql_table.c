@@ -109,7 +109,7 @@ enum prof_status prof_report_put_sql(struct prof_report_output *output, struct p
                        .keys = calloc(count + 1, sizeof *r.keys)};
     enum prof_status status = PROF_OK;
     if (!r.columns || !r.values || !r.keys)
-        status = prof_fail(err, PROF_NOMEM, "out of memory");
+        status = prof_out_of_memory(err);
     status = status ? status : prof_sql_next(sql, &r.row, err);
     for (size_t i = 0; !status && i < count; i++)
         name_column(&r, i);

@@ -5,11 +5,6 @@
 #include "libprof/base/saturate.h"
 #include "report/stats_columns.h"
 
-static enum prof_status fail_nvtx_no_memory(struct prof_error *err)
-{
-    return prof_fail(err, PROF_NOMEM, "out of memory");
-}
-
 /* ---- on the host, by name -------------------------------------------------------------------- */
 
 struct range_line {
@@ -57,7 +52,7 @@ static enum prof_status walk_range_rows(struct prof_report_row_walk *walk, unsig
         if (prof_stat_range_name(&text, line.row.domain, line.row.name, &line.range))
             more = walk->row(walk->user, &line);
         else
-            status = fail_nvtx_no_memory(err);
+            status = prof_out_of_memory(err);
     }
     free(text.text);
     prof_range_summary_free(&ranges);
@@ -208,14 +203,14 @@ static enum prof_status walk_instances(struct prof_report_row_walk *walk, bool p
     size_t *order = status ? NULL : calloc(all.count + 1, sizeof *order);
     size_t count = order ? choose_instances(&all, projected, order) : 0;
     if (!status && !order)
-        status = fail_nvtx_no_memory(err);
+        status = prof_out_of_memory(err);
     bool more = true;
     for (size_t i = 0; more && !status && i < count; i++) {
         struct instance_line line;
         if (fill_instance_line(&line, &all, order[i], &texts))
             more = walk->row(walk->user, &line);
         else
-            status = fail_nvtx_no_memory(err);
+            status = prof_out_of_memory(err);
     }
     free(order);
     free(texts.name.text);
@@ -270,7 +265,7 @@ enum prof_status prof_stat_nvtx_gpu_proj_sum(struct prof_report_row_walk *walk,
         if (prof_stat_range_name(&text, line.row.domain, line.row.name, &line.range))
             more = walk->row(walk->user, &line);
         else
-            status = fail_nvtx_no_memory(err);
+            status = prof_out_of_memory(err);
     }
     free(text.text);
     prof_projection_summary_free(&all);
@@ -311,7 +306,7 @@ enum prof_status prof_stat_nvtx_kern_sum(struct prof_report_row_walk *walk, stru
         if (prof_stat_range_name(&text, line.row.domain, line.row.name, &line.range))
             more = walk->row(walk->user, &line);
         else
-            status = fail_nvtx_no_memory(err);
+            status = prof_out_of_memory(err);
     }
     free(text.text);
     prof_range_kernel_summary_free(&all);

@@ -179,7 +179,7 @@ enum prof_status prof_stat_stack_kern_sum(struct prof_report_row_walk *walk, str
     for (size_t i = 0; !status && i < sums.count; i++) {
         const struct prof_caller_row *row = &sums.rows[i];
         if (!path_text(sums.places, row->path, row->depth, row->told, walk->brief, &text))
-            status = prof_fail(err, PROF_NOMEM, "out of memory");
+            status = prof_out_of_memory(err);
         struct caller_line line = {.row = *row,
                                    .share = part_share(row->cost.device_ns, sums.all.device_ns),
                                    .work_share = part_share(row->cost.device_ns, row->work_ns),
@@ -220,7 +220,7 @@ enum prof_status prof_stat_stack_api_sum(struct prof_report_row_walk *walk, stru
     for (size_t i = 0; !status && i < sums.count; i++) {
         const struct prof_call_row *row = &sums.rows[i];
         if (!path_text(sums.places, row->path, row->depth, row->told, walk->brief, &text))
-            status = prof_fail(err, PROF_NOMEM, "out of memory");
+            status = prof_out_of_memory(err);
         struct call_line line = {.row = *row,
                                  .share = part_share(row->total_ns, sums.total_ns),
                                  .average = (double)row->total_ns / (double)row->count,

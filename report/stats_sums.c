@@ -266,7 +266,7 @@ static enum prof_status walk_work(struct prof_report_row_walk *walk, bool with_c
             calloc(t.kernels.count + t.operations.count + t.graphs.count + t.calls.count + 1,
                    sizeof *lines.list);
         if (!lines.list)
-            status = prof_fail(err, PROF_NOMEM, "out of memory");
+            status = prof_out_of_memory(err);
     }
     if (!status) {
         list_work(&t, &lines);

@@ -77,9 +77,7 @@ static enum prof_status walk_events(struct prof_report_row_walk *walk, uint32_t 
     struct prof_events *events;
     struct event_line line;
     bool more = true;
-    enum prof_status status = prof_events_open(walk->capture, walk->filter, kinds, &events, err);
-    if (status)
-        return status;
+    PROF_TRY(prof_events_open(walk->capture, walk->filter, kinds, &events, err));
     while (more && prof_events_next(events, &line.event)) {
         line.name = line.event.name;
         if (describe)
@@ -298,9 +296,7 @@ enum prof_status prof_stat_kern_exec_trace(struct prof_report_row_walk *walk,
     struct prof_launches *launches;
     struct launch_line line;
     bool more = true;
-    enum prof_status status = prof_launches_open(walk->capture, walk->filter, &launches, err);
-    if (status)
-        return status;
+    PROF_TRY(prof_launches_open(walk->capture, walk->filter, &launches, err));
     while (more && prof_launches_next(launches, &line.launch)) {
         const struct prof_config *config = line.launch.config;
         char grid[80], block[80];

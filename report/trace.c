@@ -304,10 +304,7 @@ static enum prof_status put_events(struct prof_trace *t, struct prof_error *err)
 {
     struct prof_report_walk *walk;
     const struct prof_event *event;
-    enum prof_status status =
-        prof_report_walk_open(t->capture, t->options, PROF_EVENTS_ALL, &walk, err);
-    if (status)
-        return status;
+    PROF_TRY(prof_report_walk_open(t->capture, t->options, PROF_EVENTS_ALL, &walk, err));
     prof_report_walk_ahead(walk);
     while (!t->no_memory && !t->sink->failed(t) && (event = prof_report_walk_next(walk))) {
         if (PROF_EVENTS(event->kind) & PROF_EVENTS_DEVICE)
@@ -316,7 +313,7 @@ static enum prof_status put_events(struct prof_trace *t, struct prof_error *err)
             prof_trace_put_host(t, event);
     }
     put_projections(t);
-    status = prof_report_walk_close(walk, err);
+    enum prof_status status = prof_report_walk_close(walk, err);
     return !status && t->no_memory ? fail_trace_no_memory(err) : status;
 }
 

@@ -448,9 +448,7 @@ enum prof_status tui_app_refresh(struct tui_app *app, int64_t budget_ns, struct 
 {
     if (!app->paused && !tui_app_is_reading(app)) {
         bool was_done = model_is_finished(app->model);
-        enum prof_status status = tui_model_look(app->model, budget_ns, err);
-        if (status)
-            return status;
+        PROF_TRY(tui_model_look(app->model, budget_ns, err));
         if (!was_done && model_is_finished(app->model))
             app->stale = true; /* all there is, once */
         find_target(app);

@@ -322,7 +322,7 @@ static enum prof_status tui_lookups_take(struct tui_model *model, struct prof_er
     return take_streams(model) && take_processes(model) && take_devices(model) &&
                    take_configs(model)
                ? PROF_OK
-               : prof_fail(err, PROF_NOMEM, "out of memory");
+               : prof_out_of_memory(err);
 }
 
 static void tui_lookups_free(struct tui_model *model)
@@ -567,11 +567,9 @@ static enum prof_status read_within_budget(struct tui_model *model, int64_t budg
                                            struct prof_error *err)
 {
     uint64_t now = prof_now_ns();
-    enum prof_status status = prof_live_begin(model->capture, err);
-    if (status)
-        return status;
+    PROF_TRY(prof_live_begin(model->capture, err));
     model->state = prof_live_state(model->capture);
-    status = prof_refresh(model->capture, err);
+    enum prof_status status = prof_refresh(model->capture, err);
     if (!status)
         status = tui_lookups_take(model, err);
     if (!status) {

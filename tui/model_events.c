@@ -425,7 +425,7 @@ static bool read_live_allocations(struct tui_model *model, struct chunk *chunk, 
         qsort(chunk->rows, chunk->count, sizeof *chunk->rows, by_allocation_start);
         for (size_t i = 0; !*status && i < chunk->count; i++) {
             if (!allocate(model, &chunk->rows[i]))
-                *status = prof_fail(err, PROF_NOMEM, "out of memory");
+                *status = prof_out_of_memory(err);
         }
         model->marks.allocations = chunk->last;
     } while (!*status && chunk->seen == ALLOCATION_CHUNK && (int64_t)prof_now_ns() < deadline);
@@ -443,13 +443,13 @@ static bool read_live_again(struct tui_model *model, enum prof_status *status,
     for (size_t i = 0; ids && i < count_read; i++)
         ids[i] = model->live.data[from + i].id;
     *status = ids && ends ? prof_live_ends(model->capture, ids, count_read, ends, err)
-                          : prof_fail(err, PROF_NOMEM, "out of memory");
+                          : prof_out_of_memory(err);
     for (size_t i = 0; !*status && i < count - from; i++) {
         struct tui_allocation a = model->live.data[from + i];
         if (i >= count_read || ends[i] == PROF_UNKNOWN)
             model->live.data[kept++] = a;
         else if (!push_allocation_end(model, (struct tui_end){ends[i], a.bytes, a.group}))
-            *status = prof_fail(err, PROF_NOMEM, "out of memory");
+            *status = prof_out_of_memory(err);
     }
     if (!*status) {
         model->next_live = from + count_read < count ? from + count_read - (count - kept) : 0;
@@ -466,7 +466,7 @@ bool tui_memory_feed(struct tui_model *model, int64_t deadline, enum prof_status
     bool over = true;
     struct chunk *chunk = malloc(sizeof *chunk);
     if (!chunk)
-        *status = prof_fail(err, PROF_NOMEM, "out of memory");
+        *status = prof_out_of_memory(err);
     if (!*status && model->live.count)
         over = read_live_again(model, status, err);
     if (!*status)

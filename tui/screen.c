@@ -583,7 +583,7 @@ enum prof_status tui_app_print(struct tui_app *app, int width, size_t rows, FILE
     size_t lines = table->order.count < rows ? table->order.count : rows;
     int notes = note_line_count(table, width), titles = METERS + 1;
     if (!tui_grid_make(&grid, width, titles + 1 + (int)lines + notes, app->ascii))
-        return prof_fail(err, PROF_NOMEM, "out of memory");
+        return prof_out_of_memory(err);
     draw_meters(app, &grid, 0);
     tui_table_draw(table, &grid, titles, (int)lines, 0, SIZE_MAX, SIZE_MAX, false);
     draw_notes(table, &grid, titles + 1 + (int)lines, notes);

@@ -17,11 +17,6 @@
 #define ARENA_BLOCK (64u << 10)
 #define OPEN_TRIES 25 /* of 20 ms */
 
-enum prof_status prof_out_of_memory(struct prof_error *err)
-{
-    return prof_fail(err, PROF_NOMEM, "out of memory");
-}
-
 const char *prof_arena_copy(struct prof_arena *arena, const char *text, size_t length)
 {
     if (length >= arena->size - arena->used || !arena->block) {

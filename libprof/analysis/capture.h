@@ -149,8 +149,6 @@ bool prof_tell_devices_apart(struct prof_capture *capture);
 const char *prof_category_name(const struct prof_capture *capture, int64_t process, int64_t domain,
                                int64_t category);
 
-enum prof_status prof_out_of_memory(struct prof_error *err);
-
 /* Defines NAME_free of a result whose one allocation are its rows. */
 #define PROF_FREE_ROWS(name)                                                                       \
     void name##_free(struct name *result)                                                          \

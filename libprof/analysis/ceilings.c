@@ -62,11 +62,9 @@ static enum prof_status read_measured(struct prof_capture *capture, ceiling_list
                                       struct prof_error *err)
 {
     sqlite3_stmt *row;
-    enum prof_status status =
-        prof_query(capture, "SELECT device, name, value, measured_at, how FROM ceiling ORDER BY id",
-                   &row, err);
-    if (status)
-        return status;
+    PROF_TRY(prof_query(capture,
+                        "SELECT device, name, value, measured_at, how FROM ceiling ORDER BY id",
+                        &row, err));
     while (prof_row(row)) {
         if (!take_row(capture, row, list)) {
             sqlite3_finalize(row);

@@ -368,13 +368,10 @@ static bool add_touched_sample(void *user, sqlite3_stmt *row)
 static enum prof_status look_at_order(struct counter_work *work, struct prof_error *err)
 {
     sqlite3_stmt *row;
-    enum prof_status status =
-        prof_query(work->capture,
-                   "SELECT EXISTS(SELECT 1 FROM counter_sample a JOIN counter_sample b "
-                   "ON b.id = a.id + 1 WHERE b.start < a.start)",
-                   &row, err);
-    if (status)
-        return status;
+    PROF_TRY(prof_query(work->capture,
+                        "SELECT EXISTS(SELECT 1 FROM counter_sample a JOIN counter_sample b "
+                        "ON b.id = a.id + 1 WHERE b.start < a.start)",
+                        &row, err));
     if (prof_row(row))
         work->disordered = sqlite3_column_int(row, 0) != 0;
     return prof_query_end(work->capture, row, err);

@@ -476,12 +476,10 @@ enum prof_status prof_event_rows(struct prof_capture *capture, const struct prof
     struct prof_event_cursor *cursor;
     const struct prof_event_row *row;
     bool ok = true;
-    enum prof_status status = prof_event_cursor_open(capture, query, &cursor, err);
-    if (status)
-        return status;
+    PROF_TRY(prof_event_cursor_open(capture, query, &cursor, err));
     while (ok && (row = prof_event_cursor_next(cursor)))
         ok = seen(user, row);
-    status = prof_event_cursor_close(cursor, err);
+    enum prof_status status = prof_event_cursor_close(cursor, err);
     return ok ? status : prof_out_of_memory(err);
 }
 

@@ -319,10 +319,9 @@ static bool add_idle(void *user, const struct prof_event_row *op)
 static enum prof_status scan_flame(struct work *w, struct prof_error *err)
 {
     struct prof_scope places = prof_scope_of_ranges(&w->scope);
-    enum prof_status status = prof_begin(w->capture, err);
-    if (status)
-        return status;
-    status = prof_range_index_open(&w->index, w->capture, &places, name_of_range, w, err);
+    PROF_TRY(prof_begin(w->capture, err));
+    enum prof_status status =
+        prof_range_index_open(&w->index, w->capture, &places, name_of_range, w, err);
     if (!status)
         status = prof_node_stacks_read(&w->nodes, w->capture, err);
     struct prof_event_query query = {.tables = PROF_OPS_DEVICE,

@@ -117,9 +117,7 @@ enum prof_status prof_scan(struct prof_capture *capture, const char *sql,
                            struct prof_error *err)
 {
     sqlite3_stmt *row;
-    enum prof_status status = prof_query(capture, sql, &row, err);
-    if (status)
-        return status;
+    PROF_TRY(prof_query(capture, sql, &row, err));
     while (prof_row(row)) {
         if (!add(user, row)) {
             sqlite3_finalize(row);

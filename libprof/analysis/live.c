@@ -41,9 +41,7 @@ enum prof_status prof_live_marks(struct prof_capture *capture, struct prof_live_
                               "(SELECT max(id) FROM api_call), (SELECT max(id) FROM sync)";
     sqlite3_stmt *row;
     *marks = (struct prof_live_marks){0};
-    enum prof_status status = prof_query(capture, sql, &row, err);
-    if (status)
-        return status;
+    PROF_TRY(prof_query(capture, sql, &row, err));
     if (prof_row(row))
         *marks = (struct prof_live_marks){prof_column_id(row, 0), prof_column_id(row, 1),
                                           prof_column_id(row, 2), prof_column_id(row, 3),
@@ -68,13 +66,10 @@ enum prof_status prof_live_sums(struct prof_capture *capture, int64_t after, siz
 {
     sqlite3_stmt *row;
     bool ok = true;
-    enum prof_status status =
-        prof_query(capture,
-                   "SELECT id, second, stream, config, count, sum, min, max, histogram "
-                   "FROM rollup WHERE id > ?1 AND " PROF_SOUND_ROLLUP " ORDER BY id LIMIT ?2",
-                   &row, err);
-    if (status)
-        return status;
+    PROF_TRY(prof_query(capture,
+                        "SELECT id, second, stream, config, count, sum, min, max, histogram "
+                        "FROM rollup WHERE id > ?1 AND " PROF_SOUND_ROLLUP " ORDER BY id LIMIT ?2",
+                        &row, err));
     sqlite3_bind_int64(row, 1, after);
     sqlite3_bind_int64(row, 2, limit > INT64_MAX ? INT64_MAX : (int64_t)limit);
     while (ok && prof_row(row)) {
@@ -91,7 +86,7 @@ enum prof_status prof_live_sums(struct prof_capture *capture, int64_t after, siz
         read_histogram(row, 8, sum.histogram);
         ok = on_sum(context, &sum);
     }
-    status = prof_query_end(capture, row, err);
+    enum prof_status status = prof_query_end(capture, row, err);
     return status ? status : ok ? PROF_OK : prof_out_of_memory(err);
 }
 

@@ -374,10 +374,8 @@ static enum prof_status load_info(struct reader *r, struct prof_error *err)
 enum prof_status prof_load_lookups(struct prof_capture *capture, struct prof_error *err)
 {
     struct reader r = {.capture = capture};
-    enum prof_status status = prof_begin(capture, err);
-    if (status)
-        return status;
-    status = load_info(&r, err);
+    PROF_TRY(prof_begin(capture, err));
+    enum prof_status status = load_info(&r, err);
     for (size_t i = 0; !status && i < sizeof tables / sizeof tables[0]; i++)
         status = load_table(&r, &tables[i], NULL, err);
     if (!status && capture->has_other_configs)

@@ -136,9 +136,7 @@ static enum prof_status measure_disorder(struct prof_ordered *o, struct disorder
                                          struct prof_error *err)
 {
     sqlite3_stmt *keys;
-    enum prof_status status = select_rows(o, true, "", &keys, err);
-    if (status)
-        return status;
+    PROF_TRY(select_rows(o, true, "", &keys, err));
     int64_t latest = INT64_MIN;
     while (prof_row(keys)) {
         int64_t key = prof_column_int(keys, 0);
@@ -158,9 +156,7 @@ static enum prof_status read_late(struct prof_ordered *o, const struct disorder 
                                   struct prof_error *err)
 {
     sqlite3_stmt *row;
-    enum prof_status status = select_rows(o, false, "AND id = ?", &row, err);
-    if (status)
-        return status;
+    PROF_TRY(select_rows(o, false, "AND id = ?", &row, err));
     int step = SQLITE_DONE;
     for (size_t i = 0; i < d->late.count && (step == SQLITE_ROW || step == SQLITE_DONE); i++) {
         sqlite3_reset(row);

@@ -181,10 +181,8 @@ enum prof_status prof_roofline_gather_open(struct prof_roofline_gather **gather,
     w->name_of_config = calloc(capture->configs.count + 1, sizeof *w->name_of_config);
     if (!w->name_of_config)
         return prof_out_of_memory(err);
-    enum prof_status status = prof_begin(capture, err);
-    if (status)
-        return status;
-    status = prof_declared_open(&w->declared, capture, err);
+    PROF_TRY(prof_begin(capture, err));
+    enum prof_status status = prof_declared_open(&w->declared, capture, err);
     if (!status)
         status = prof_exact(capture, &w->exact, err);
     prof_end(capture);

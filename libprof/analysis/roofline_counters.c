@@ -157,13 +157,10 @@ enum prof_status prof_declared_open(struct prof_declared *declared, struct prof_
 {
     *declared = (struct prof_declared){0};
     sqlite3_stmt *row;
-    enum prof_status status =
-        prof_query(capture,
-                   "SELECT range.id, thread, start, duration, flop, bytes_read, bytes_written "
-                   "FROM work JOIN range ON range.id = work.range",
-                   &row, err);
-    if (status)
-        return status;
+    PROF_TRY(prof_query(capture,
+                        "SELECT range.id, thread, start, duration, flop, bytes_read, bytes_written "
+                        "FROM work JOIN range ON range.id = work.range",
+                        &row, err));
     while (prof_row(row)) {
         struct prof_declaration *d = prof_array_add(&declared->list);
         if (!d) {

@@ -367,12 +367,10 @@ static void read_trust_line(struct work *w, sqlite3_stmt *row)
 static enum prof_status read_health(struct work *w, struct prof_error *err)
 {
     sqlite3_stmt *row;
-    enum prof_status status = prof_query(w->capture,
-                                         "SELECT process, subject, item, value, note, level, code "
-                                         "FROM capture_health ORDER BY process, id",
-                                         &row, err);
-    if (status)
-        return status;
+    PROF_TRY(prof_query(w->capture,
+                        "SELECT process, subject, item, value, note, level, code "
+                        "FROM capture_health ORDER BY process, id",
+                        &row, err));
     while (!w->out_of_memory && prof_row(row))
         read_trust_line(w, row);
     return prof_query_end(w->capture, row, err);
@@ -382,10 +380,7 @@ static enum prof_status read_clock_error(struct work *w, int64_t *error_ns, stru
 {
     sqlite3_stmt *row;
     *error_ns = PROF_UNKNOWN;
-    enum prof_status status =
-        prof_query(w->capture, "SELECT max(error_ns) FROM clock_sync", &row, err);
-    if (status)
-        return status;
+    PROF_TRY(prof_query(w->capture, "SELECT max(error_ns) FROM clock_sync", &row, err));
     if (prof_row(row))
         *error_ns = prof_column_int(row, 0);
     return prof_query_end(w->capture, row, err);
@@ -441,13 +436,11 @@ static enum prof_status state_scope(struct work *w, struct prof_trust *result,
 static enum prof_status state_stalls(struct work *w, struct prof_error *err)
 {
     sqlite3_stmt *row = NULL;
-    enum prof_status status = prof_query(
+    PROF_TRY(prof_query(
         w->capture,
         "SELECT process, sum(samples), sum(dropped)+sum(left_out), sum(full), max(period) FROM "
         "stall_context GROUP BY process",
-        &row, err);
-    if (status)
-        return status;
+        &row, err));
     while (prof_row(row)) {
         int64_t process = prof_column_id(row, 0), all = sqlite3_column_int64(row, 1);
         int64_t dropped = sqlite3_column_int64(row, 2), full = sqlite3_column_int64(row, 3);

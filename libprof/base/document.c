@@ -30,9 +30,7 @@ static enum prof_status check_members(const cJSON *item, const char *name, struc
             if (!strcmp(other->string, child->string))
                 return prof_fail(err, PROF_FORMAT, "%s has the key \"%.60s\" twice in one object",
                                  name, child->string);
-        enum prof_status status = check_members(child, name, err);
-        if (status)
-            return status;
+        PROF_TRY(check_members(child, name, err));
     }
     return PROF_OK;
 }
@@ -59,7 +57,7 @@ enum prof_status prof_document_parse(const char *text, size_t length, const char
     errno = 0;
     cJSON *made = cJSON_ParseWithLengthOpts(text, length, &end, false);
     if (!made && errno == ENOMEM)
-        return prof_fail(err, PROF_NOMEM, "out of memory");
+        return prof_out_of_memory(err);
     while (made && end < text + length && strchr(" \t\r\n", *end))
         end++;
     if (!made || end < text + length) {
@@ -89,7 +87,7 @@ enum prof_status prof_document_read(const char *path, cJSON **root, struct prof_
                       : (size_t)info.st_size + 1;
     char *text = malloc(room);
     size_t length = text ? fread(text, 1, room, in) : 0;
-    enum prof_status status = !text        ? prof_fail(err, PROF_NOMEM, "out of memory")
+    enum prof_status status = !text        ? prof_out_of_memory(err)
                               : ferror(in) ? prof_fail_errno(err, PROF_IO, "cannot read %s", path)
                                            : prof_document_parse(text, length, path, root, err);
     free(text);
@@ -185,7 +183,7 @@ enum prof_status prof_document_write(const char *path, cJSON *root, struct prof_
     char *fresh = NULL, *text = prof_document_print(root, true);
     if (!text || asprintf(&fresh, "%s.%ld.part", path, (long)getpid()) < 0) {
         free(text);
-        return prof_fail(err, PROF_NOMEM, "out of memory");
+        return prof_out_of_memory(err);
     }
     size_t length = strlen(text);
     if (length > PROF_DOCUMENT_BYTES) {

@@ -130,6 +130,11 @@ FILE *prof_open_memory(char **text, size_t *size)
     return stream;
 }
 
+enum prof_status prof_out_of_memory(struct prof_error *err)
+{
+    return prof_fail(err, PROF_NOMEM, "out of memory");
+}
+
 enum prof_status prof_fail_errno(struct prof_error *err, enum prof_status status,
                                  const char *format, ...)
 {

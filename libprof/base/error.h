@@ -50,6 +50,8 @@ enum prof_status prof_fail(struct prof_error *err, enum prof_status status, cons
 enum prof_status prof_fail_errno(struct prof_error *err, enum prof_status status,
                                  const char *format, ...) __attribute__((format(printf, 3, 4)));
 
+enum prof_status prof_out_of_memory(struct prof_error *err);
+
 /* Hands the status of a call that failed to the caller's caller. */
 #define PROF_TRY(call)                                                                             \
     do {                                                                                           \

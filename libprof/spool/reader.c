@@ -104,7 +104,7 @@ enum prof_status prof_spool_open(const char *path, bool writable, struct prof_sp
     struct prof_spool *spool = calloc(1, sizeof *spool);
     if (!spool) {
         close(fd);
-        return prof_fail(err, PROF_NOMEM, "out of memory");
+        return prof_out_of_memory(err);
     }
     spool->fd = fd;
     spool->writable = writable;
@@ -128,7 +128,7 @@ enum prof_status prof_spool_open_memory(const void *data, size_t bytes, struct p
     if (!spool || !copy) {
         free(spool);
         free(copy);
-        return prof_fail(err, PROF_NOMEM, "out of memory");
+        return prof_out_of_memory(err);
     }
     memcpy(copy, data, bytes);
     spool->fd = -1;

@@ -411,8 +411,7 @@ enum prof_status prof_baseline_export(const struct prof_baseline *baseline, cons
     prof_document_add_text(root, "name", baseline->name, &failed);
     add_exported_sessions(prof_document_add(root, "sessions", cJSON_CreateArray(), &failed),
                           baseline, &failed);
-    status =
-        failed ? prof_fail(err, PROF_NOMEM, "out of memory") : prof_document_write(path, root, err);
+    status = failed ? prof_out_of_memory(err) : prof_document_write(path, root, err);
     cJSON_Delete(root);
     return status;
 }
@@ -482,9 +481,7 @@ enum prof_status prof_baseline_read_export(const char *path, struct prof_baselin
     struct export_reader in = {0};
     cJSON *root;
     *result = (struct prof_baseline){0};
-    enum prof_status status = prof_document_read(path, &root, err);
-    if (status)
-        return status;
+    PROF_TRY(prof_document_read(path, &root, err));
     const cJSON *row, *sessions = cJSON_GetObjectItemCaseSensitive(root, "sessions");
     in.damaged = prof_document_real(root, EXPORT_KEY) != 1;
     result->name = read_exported_text(&in, root, "name", true);
@@ -499,7 +496,7 @@ enum prof_status prof_baseline_read_export(const char *path, struct prof_baselin
     if (!in.damaged && !in.failed)
         return PROF_OK;
     prof_baseline_free(result);
-    return in.failed ? prof_fail(err, PROF_NOMEM, "out of memory")
+    return in.failed ? prof_out_of_memory(err)
                      : prof_fail(err, PROF_FORMAT,
                                  "%s is not what this perfkit's baseline export wrote: export it "
                                  "again",

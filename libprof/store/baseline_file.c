@@ -53,7 +53,7 @@ enum prof_status prof_baseline_fail(const struct prof_baseline_file *file, const
     enum prof_status status = prof_sql_status(sqlite3_errcode(file->db));
     switch (status) {
     case PROF_OK: /* a copy of what was read had no memory */
-        return prof_fail(err, PROF_NOMEM, "out of memory");
+        return prof_out_of_memory(err);
     case PROF_FORMAT:
         return prof_fail(err, status,
                          "%s is not a file of baselines: give the one that perfkit "
@@ -236,7 +236,7 @@ static enum prof_status make_folder_of(const char *path, struct prof_error *err)
         return PROF_OK;
     char *folder = strndup(path, (size_t)(slash - path));
     if (!folder)
-        return prof_fail(err, PROF_NOMEM, "out of memory");
+        return prof_out_of_memory(err);
     enum prof_status status = PROF_OK;
     if (mkdir(folder, 0777) && errno != EEXIST)
         status = prof_fail_errno(err, PROF_IO, "cannot make the folder %s", folder);
@@ -365,7 +365,7 @@ enum prof_status prof_baseline_open(const char *path, bool write, struct prof_ba
         made->path = strdup(path);
     if (!made || !made->path) {
         free(made);
-        return prof_fail(err, PROF_NOMEM, "out of memory");
+        return prof_out_of_memory(err);
     }
     made->write = write;
     status = connect(made, err);

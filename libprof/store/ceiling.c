@@ -161,8 +161,7 @@ enum prof_status prof_ceiling_write(const char *folder, const struct prof_ceilin
         prof_document_add_int(row, "measured_at_s", file->rows[i].date_s, &failed);
         write_ceiling_field(row, "how", file->rows[i].how, &failed);
     }
-    status =
-        failed ? prof_fail(err, PROF_NOMEM, "out of memory") : prof_document_write(path, root, err);
+    status = failed ? prof_out_of_memory(err) : prof_document_write(path, root, err);
     cJSON_Delete(root);
     return status;
 }

@@ -538,7 +538,7 @@ enum prof_status prof_ingest_open(struct prof_store *store, const char *director
     *out = NULL;
     struct prof_ingest *ingest = new_ingest(store, directory);
     if (!ingest)
-        return prof_fail(err, PROF_NOMEM, "out of memory");
+        return prof_out_of_memory(err);
     return hand_out(ingest, about ? begin_capture(ingest, about) : continue_capture(ingest), out,
                     err);
 }
@@ -549,7 +549,7 @@ enum prof_status ingest_open_window(struct prof_store *store, const struct prof_
     *out = NULL;
     struct prof_ingest *ingest = new_ingest(store, of->directory);
     if (!ingest)
-        return prof_fail(err, PROF_NOMEM, "out of memory");
+        return prof_out_of_memory(err);
     ingest->ring.window = true;
     ingest->ring.cut = of->ring.cut;
     return hand_out(ingest, continue_capture(ingest), out, err);

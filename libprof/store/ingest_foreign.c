@@ -29,7 +29,7 @@ enum prof_status foreign_open(struct prof_store *store, const struct foreign_abo
     *out = NULL;
     struct prof_ingest *ingest = calloc(1, sizeof *ingest);
     if (!ingest)
-        return prof_fail(err, PROF_NOMEM, "out of memory");
+        return prof_out_of_memory(err);
     ingest->store = store;
     ingest->db = prof_store_db(store);
     ingest->lifecycle_fd = -1;

@@ -43,7 +43,7 @@ enum prof_status prof_ingest_prepare(const char *directory, struct prof_error *e
 {
     char *path = join_lifecycle_path(directory, LIFECYCLE_FILE);
     if (!path)
-        return prof_fail(err, PROF_NOMEM, "out of memory");
+        return prof_out_of_memory(err);
     enum prof_status status = PROF_OK;
     int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     void *page = MAP_FAILED;

@@ -181,7 +181,7 @@ static enum prof_status new_store(const char *path, struct prof_store **store,
     if (!*store || !(*store)->path) {
         free(*store);
         *store = NULL;
-        return prof_fail(err, PROF_NOMEM, "out of memory");
+        return prof_out_of_memory(err);
     }
     return PROF_OK;
 }
@@ -217,7 +217,7 @@ static enum prof_status fill_new(struct prof_store *store, bool alone, struct pr
     sqlite3 *db = store->db;
     char *script = schema_script();
     if (!script)
-        return prof_fail(err, PROF_NOMEM, "out of memory");
+        return prof_out_of_memory(err);
     sqlite3_busy_timeout(db, READER_WAIT_MS);
     bool ok = pragma(db, "page_size", PAGE_BYTES) && prof_sql_run(db, "PRAGMA synchronous=OFF") &&
               (!alone || prof_sql_run(db, "PRAGMA journal_mode=OFF")) &&
@@ -485,10 +485,8 @@ enum prof_status prof_store_open(const char *path, struct prof_store **store,
                                  struct prof_error *err)
 {
     *store = NULL;
-    enum prof_status status = check_capture_header(path, err);
-    if (status)
-        return status;
-    status = new_store(path, store, err);
+    PROF_TRY(check_capture_header(path, err));
+    enum prof_status status = new_store(path, store, err);
     if (status)
         return status;
     int code = open_to_read(*store);
@@ -527,11 +525,9 @@ enum prof_status prof_store_reopen(const char *path, struct prof_store **store,
                                    struct prof_error *err)
 {
     *store = NULL;
-    enum prof_status status = check_capture_header(path, err);
-    if (status)
-        return status;
+    PROF_TRY(check_capture_header(path, err));
     use_folder_for_temporary_files(path);
-    status = new_store(path, store, err);
+    enum prof_status status = new_store(path, store, err);
     if (status)
         return status;
     if (sqlite3_open_v2(path, &(*store)->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) ||

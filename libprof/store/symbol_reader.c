@@ -282,7 +282,7 @@ enum prof_status symbol_ask(const struct symbol_question *question, struct symbo
     answer->spans = calloc((size_t)question->count + 1, sizeof *answer->spans);
     enum prof_status status = PROF_OK;
     if (!answer->spans || !make_request(&talk))
-        status = prof_fail(err, PROF_NOMEM, "out of memory");
+        status = prof_out_of_memory(err);
     if (!status)
         status = start_symbol_helper(question->helper, &pid, &fd, err);
     if (!status) {
@@ -294,7 +294,7 @@ enum prof_status symbol_ask(const struct symbol_question *question, struct symbo
         while (waitpid(pid, &ended, 0) < 0 && errno == EINTR)
             ;
         if (talk.no_memory)
-            status = prof_fail(err, PROF_NOMEM, "out of memory");
+            status = prof_out_of_memory(err);
         else if (!talk.ended)
             say_end(answer, in_time, ended, talk.damaged);
     }

@@ -456,9 +456,7 @@ static void tell_head(struct prof_compare *c)
 
 static enum prof_status compare_runs(struct prof_compare *c, struct prof_error *err)
 {
-    enum prof_status status = check_iterations(c, err);
-    if (status)
-        return status;
+    PROF_TRY(check_iterations(c, err));
     if (!number_units(c) || !find_differences(c))
         return prof_out_of_memory(err);
     refuse(c);

@@ -214,10 +214,8 @@ enum prof_status prof_run_extract(struct prof_capture *capture,
                                  .skips = options && options->skip != PROF_UNKNOWN,
                                  .skip = options ? options->skip : PROF_UNKNOWN};
     prof_run_init(run);
-    enum prof_status status = prof_begin(capture, err);
-    if (status)
-        return status;
-    status = prof_facts_load_few(&x.facts, capture, &filter, err);
+    PROF_TRY(prof_begin(capture, err));
+    enum prof_status status = prof_facts_load_few(&x.facts, capture, &filter, err);
     if (!status && x.facts.impossible)
         status = prof_fail(err, PROF_CORRUPT,
                            "cannot compare %s: it holds times or sizes that cannot be",

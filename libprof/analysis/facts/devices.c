@@ -310,9 +310,7 @@ static double untimed(const struct prof_facts *f)
 enum prof_status prof_facts_missing(struct prof_facts *f, struct prof_error *err)
 {
     struct prof_trust trust;
-    enum prof_status status = prof_trust(f->capture, &trust, err);
-    if (status)
-        return status;
+    PROF_TRY(prof_trust(f->capture, &trust, err));
     f->missing_share = unrecorded(f, &trust) + untimed(f);
     prof_trust_free(&trust);
     return PROF_OK;

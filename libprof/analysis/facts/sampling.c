@@ -176,7 +176,7 @@ static enum prof_status read_begins(struct prof_capture *capture,
 {
     sqlite3_stmt *row;
     bool ok = true;
-    enum prof_status status = prof_query(
+    PROF_TRY(prof_query(
         capture,
         "SELECT range.id, range.start, range.start + duration, thread, thread.process FROM range "
         "JOIN string ON string.id = range.name JOIN thread ON thread.id = thread "
@@ -185,9 +185,7 @@ static enum prof_status read_begins(struct prof_capture *capture,
         "substr(value, length(?2) + 1) NOT GLOB '*[^0-9]*' END AND "
         "ifnull((SELECT value FROM string WHERE id = domain), '') = ?4 "
         "ORDER BY thread.process, thread, range.start",
-        &row, err);
-    if (status)
-        return status;
+        &row, err));
     sqlite3_bind_int64(row, 1, after);
     sqlite3_bind_text(row, 2, range->name, -1, SQLITE_STATIC);
     sqlite3_bind_int(row, 3, range->numbered);
@@ -198,7 +196,7 @@ static enum prof_status read_begins(struct prof_capture *capture,
                             prof_column_int(row, 4)};
         ok = prof_array_push(&seen->list, one);
     }
-    status = prof_query_end(capture, row, err);
+    enum prof_status status = prof_query_end(capture, row, err);
     return status || ok ? status : prof_out_of_memory(err);
 }
 
@@ -242,16 +240,14 @@ static enum prof_status find_sampled_range(struct prof_capture *capture,
     sqlite3_stmt *row;
     struct prof_iteration_range *range = &sampled->range;
     int64_t most = 0;
-    enum prof_status status = prof_query(
+    PROF_TRY(prof_query(
         capture,
         "SELECT rtrim(value, '0123456789') AS stem, min(value), count(DISTINCT value) > 1, "
         "count(*), ifnull((SELECT value FROM string WHERE id = domain), '') "
         "FROM range JOIN string ON string.id = range.name JOIN thread ON thread.id = thread "
         "WHERE thread.process = ?1 AND range.start >= ?2 AND range.start < ?3 "
         "GROUP BY stem, domain ORDER BY count(*) DESC LIMIT 1",
-        &row, err);
-    if (status)
-        return status;
+        &row, err));
     for (size_t i = 0; i < sampled->count; i++) {
         const struct prof_sampled_process *p = &sampled->list[i];
         for (size_t g = 0; g < p->gaps.count && g < 4 && most < ENOUGH_BEGINS; g++) {

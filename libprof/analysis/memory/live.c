@@ -53,9 +53,7 @@ static enum prof_status walk_open(struct walk *w, struct prof_capture *capture,
                                   struct prof_error *err)
 {
     *w = (struct walk){.capture = capture, .cut = cut};
-    enum prof_status status = prof_scope_open(&w->scope, capture, filter, err);
-    if (status)
-        return status;
+    PROF_TRY(prof_scope_open(&w->scope, capture, filter, err));
     w->passes = w->scope;
     w->passes.by_time &= !cut;
     /* A kernel's name or a stream says nothing about memory: such a filter leaves nothing. */
@@ -65,7 +63,7 @@ static enum prof_status walk_open(struct walk *w, struct prof_capture *capture,
                                      .scope = &w->passes,
                                      .started = true,
                                      .in_order = true};
-    status = prof_event_cursor_open(capture, &query, &w->rows, err);
+    enum prof_status status = prof_event_cursor_open(capture, &query, &w->rows, err);
     if (status)
         prof_scope_close(&w->scope);
     else
@@ -376,10 +374,8 @@ enum prof_status prof_memory_timeline(struct prof_capture *capture,
     struct line line = {.result = result,
                         .limit = max_points && max_points < 16 ? 8 : max_points / 2};
     struct walk w;
-    enum prof_status status = walk_open(&w, capture, filter, true, err);
-    if (status)
-        return status;
-    status = draw(&w, &line, kind, err);
+    PROF_TRY(walk_open(&w, capture, filter, true, err));
+    enum prof_status status = draw(&w, &line, kind, err);
     prof_array_free(&line.buckets);
     enum prof_status end = walk_close(&w, status ? NULL : err);
     status = status ? status : end;

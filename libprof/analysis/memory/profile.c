@@ -307,16 +307,14 @@ static enum prof_status work_through(struct memory_work *w, struct prof_memory_p
 {
     if (!add_items(w))
         return prof_out_of_memory(err);
-    enum prof_status status = memory_blocks(w, err);
-    if (status)
-        return status;
+    PROF_TRY(memory_blocks(w, err));
     if (!memory_sweep(w))
         return prof_out_of_memory(err);
     memory_hold(w);
     if (!memory_judge(w) || !put_sites(w, result) || !put_places(w, result))
         return prof_out_of_memory(err);
     struct prof_pool_summary pools;
-    status = prof_pool_summary(w->capture, &w->scope->filter, &pools, err);
+    enum prof_status status = prof_pool_summary(w->capture, &w->scope->filter, &pools, err);
     result->pools = pools.rows;
     result->pool_count = pools.count;
     if (!status)

@@ -372,10 +372,8 @@ static enum prof_status compute_ranks(const struct prof_facts *facts,
                                       struct prof_error *err)
 {
     struct rank_work w = {.capture = facts->capture};
-    enum prof_status status = prof_begin(w.capture, err);
-    if (status)
-        return status;
-    status = prof_scope_open(&w.scope, w.capture, filter, err);
+    PROF_TRY(prof_begin(w.capture, err));
+    enum prof_status status = prof_scope_open(&w.scope, w.capture, filter, err);
     if (!status)
         status = read_rank_events(&w, facts, err);
     if (!status &&

@@ -404,11 +404,8 @@ static enum prof_status find_in_phase(struct prof_judge *judge, size_t phase,
                                       struct prof_findings *result, struct prof_error *err)
 {
     struct prof_facts *facts = (struct prof_facts *)(uintptr_t)judge->facts;
-    enum prof_status status = facts->phase == &facts->phases.list.data[phase]
-                                  ? PROF_OK
-                                  : prof_facts_phase(facts, phase, err);
-    if (status)
-        return status;
+    PROF_TRY(facts->phase == &facts->phases.list.data[phase] ? PROF_OK
+                                                             : prof_facts_phase(facts, phase, err));
     ask_all(judge);
     bool ok = !judge->failed && replay_all(judge) && publish(judge, result) &&
               add_waterfalls(facts, result);

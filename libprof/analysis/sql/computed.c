@@ -182,7 +182,7 @@ static enum prof_status run_made(struct prof_capture *capture, sqlite3_str *sql,
     char *text = sqlite3_str_finish(sql);
     enum prof_status status = PROF_OK;
     if (!text)
-        status = prof_fail(err, PROF_NOMEM, "out of memory");
+        status = prof_out_of_memory(err);
     else if (!prof_sql_run(capture->db, text))
         status = prof_store_fail(capture->store, "query", err);
     sqlite3_free(text);
@@ -210,8 +210,8 @@ enum prof_status prof_computed_fill(struct prof_capture *capture, const struct p
         sqlite3_str_appendall(sql, ",?");
     sqlite3_str_appendall(sql, ")");
     char *text = sqlite3_str_finish(sql);
-    enum prof_status status = text ? prof_query(capture, text, &insert, err)
-                                   : prof_fail(err, PROF_NOMEM, "out of memory");
+    enum prof_status status =
+        text ? prof_query(capture, text, &insert, err) : prof_out_of_memory(err);
     sqlite3_free(text);
     if (!status && !prof_sql_run(capture->db, "SAVEPOINT computed"))
         status = prof_store_fail(capture->store, "query", err);

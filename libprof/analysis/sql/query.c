@@ -90,7 +90,7 @@ static enum prof_status prepare(struct prof_sql *sql, const char *text, struct p
         return prof_fail(err, PROF_INVALID, "a query reads, and has no parameters");
     sql->columns = (size_t)sqlite3_column_count(sql->statement);
     sql->values = calloc(sql->columns + 1, sizeof *sql->values);
-    return sql->values ? PROF_OK : prof_fail(err, PROF_NOMEM, "out of memory");
+    return sql->values ? PROF_OK : prof_out_of_memory(err);
 }
 
 static enum prof_status open_statement(struct prof_sql *sql, const char *text,
@@ -111,7 +111,7 @@ enum prof_status prof_sql_open(struct prof_capture *capture, const char *text, u
 {
     struct prof_sql *sql = *out = calloc(1, sizeof *sql);
     if (!sql)
-        return prof_fail(err, PROF_NOMEM, "out of memory");
+        return prof_out_of_memory(err);
     sql->capture = capture;
     enum prof_status status = open_statement(sql, text, err);
     sql->limit_ns = limit_ns;
@@ -279,7 +279,7 @@ static enum prof_status read_arrays(struct prof_sql *sql, size_t most, struct gr
             return status;
         for (size_t i = 0; i < sql->columns; i++)
             if (!add_array_cell(&columns[i], &values[i]))
-                return prof_fail(err, PROF_NOMEM, "out of memory");
+                return prof_out_of_memory(err);
     }
     return PROF_OK;
 }
@@ -292,7 +292,7 @@ enum prof_status prof_sql_arrays(struct prof_sql *sql, size_t most, struct prof_
     result->columns = calloc(sql->columns + 1, sizeof *result->columns);
     enum prof_status status = columns && result->columns
                                   ? read_arrays(sql, most, columns, &result->rows, err)
-                                  : prof_fail(err, PROF_NOMEM, "out of memory");
+                                  : prof_out_of_memory(err);
     for (size_t i = 0; columns && result->columns && i < sql->columns; i++) {
         struct growing *g = &columns[i];
         result->columns[i] =

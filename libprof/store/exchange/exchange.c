@@ -70,7 +70,7 @@ enum prof_status exchange_temporary(const char *output, char **temporary, struct
     *temporary = NULL;
     if (asprintf(temporary, "%s.XXXXXX", output) < 0) {
         *temporary = NULL;
-        return prof_fail(err, PROF_NOMEM, "out of memory");
+        return prof_out_of_memory(err);
     }
     int fd = mkostemp(*temporary, O_CLOEXEC);
     if (fd < 0) {
@@ -129,7 +129,7 @@ enum prof_status exchange_sql_fail(sqlite3 *db, const char *doing, const char *p
         return prof_fail(err, PROF_FULL, "cannot %s %s: the disk is full", doing, path);
     case SQLITE_OK: /* the text of a statement had no memory: it did not come to SQLite */
     case SQLITE_NOMEM:
-        return prof_fail(err, PROF_NOMEM, "out of memory");
+        return prof_out_of_memory(err);
     case SQLITE_INTERRUPT:
         return prof_fail(err, PROF_INVALID, "interrupted: nothing was written");
     case SQLITE_CORRUPT:
@@ -220,7 +220,7 @@ enum prof_status folder_temporary(const char *output, char **temporary, struct p
     umask(mask);
     if (asprintf(temporary, "%s.XXXXXX", output) < 0) {
         *temporary = NULL;
-        return prof_fail(err, PROF_NOMEM, "out of memory");
+        return prof_out_of_memory(err);
     }
     if (!mkdtemp(*temporary)) {
         free(*temporary);

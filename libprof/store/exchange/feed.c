@@ -79,7 +79,7 @@ void feed_close(struct feed *feed)
 
 static bool fail_feed_no_memory(struct feed *feed)
 {
-    prof_fail(feed->err, PROF_NOMEM, "out of memory");
+    prof_out_of_memory(feed->err);
     return false;
 }
 

@@ -96,7 +96,7 @@ static enum prof_status attach(struct import *im, const char *file)
     char *uri = read_only_uri(file);
     enum prof_status status = PROF_OK;
     if (!uri)
-        return prof_fail(im->err, PROF_NOMEM, "out of memory");
+        return prof_out_of_memory(im->err);
     if (sqlite3_open_v2(":memory:", &im->source,
                         SQLITE_OPEN_READWRITE | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, NULL) ||
         sqlite3_exec(im->source,
@@ -118,7 +118,7 @@ static enum prof_status stage_trace(struct import *im)
     sqlite3 *stage = NULL;
     char *name = NULL;
     if (asprintf(&name, "%s.stage", im->output) < 0)
-        return prof_fail(im->err, PROF_NOMEM, "out of memory");
+        return prof_out_of_memory(im->err);
     enum prof_status status = exchange_temporary(name, &im->stage, im->err);
     free(name);
     if (!status &&
@@ -138,8 +138,7 @@ static enum prof_status note_import(struct import *im, const char *item, const c
     if (foreign_health(im->feed.ingest, lost ? PROF_HEALTH_import_lost : PROF_HEALTH_import_note,
                        item, text) != PROF_OK)
         return foreign_fail(im->feed.ingest, im->err);
-    return exchange_note(im->result, "%s", text) ? PROF_OK
-                                                 : prof_fail(im->err, PROF_NOMEM, "out of memory");
+    return exchange_note(im->result, "%s", text) ? PROF_OK : prof_out_of_memory(im->err);
 }
 
 static enum prof_status note_importf(struct import *im, const char *item, const char *format, ...)
@@ -153,7 +152,7 @@ static enum prof_status note_importf(struct import *im, const char *item, const 
     int length = vasprintf(&text, format, args);
     va_end(args);
     if (length < 0)
-        return prof_fail(im->err, PROF_NOMEM, "out of memory");
+        return prof_out_of_memory(im->err);
     enum prof_status status = note_import(im, item, text);
     free(text);
     return status;

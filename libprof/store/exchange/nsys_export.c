@@ -164,7 +164,7 @@ static enum prof_status number_devices(struct export *e)
         sqlite3_bind_int64(insert, 1, sqlite3_column_int64(device, 0));
         sqlite3_bind_int64(insert, 2, number);
         if (number < 0)
-            status = prof_fail(e->err, PROF_NOMEM, "out of memory");
+            status = prof_out_of_memory(e->err);
         else if (sqlite3_step(insert) != SQLITE_DONE)
             status = fail_nsys_reading(e);
         sqlite3_reset(insert);
@@ -256,8 +256,7 @@ static const struct nsys_table *table_named(const char *name)
 static enum prof_status make_table(struct export *e, const struct nsys_table *table)
 {
     char *sql = sqlite3_mprintf("CREATE TABLE IF NOT EXISTS %s(%s)", table->name, table->columns);
-    enum prof_status status =
-        sql ? run_export_sql(e, e->out, sql) : prof_fail(e->err, PROF_NOMEM, "out of memory");
+    enum prof_status status = sql ? run_export_sql(e, e->out, sql) : prof_out_of_memory(e->err);
     sqlite3_free(sql);
     return status;
 }
@@ -287,7 +286,7 @@ static enum prof_status prepare_insert(struct export *e, const char *table, int 
     sqlite3_str *sql = sqlite3_str_new(NULL), *values = sqlite3_str_new(NULL);
     char *ask = sqlite3_mprintf(
         "SELECT name, \"notnull\", type = 'TEXT' FROM pragma_table_info('%s')", table);
-    enum prof_status status = ask ? PROF_OK : prof_fail(e->err, PROF_NOMEM, "out of memory");
+    enum prof_status status = ask ? PROF_OK : prof_out_of_memory(e->err);
     if (!status && sqlite3_prepare_v2(e->out, ask, -1, &info, NULL))
         status = fail_writing(e);
     int rc = SQLITE_DONE;
@@ -302,7 +301,7 @@ static enum prof_status prepare_insert(struct export *e, const char *table, int 
     sqlite3_str_appendf(sql, ") VALUES(%s)", given ? given : "");
     char *text = sqlite3_str_finish(sql);
     if (!status && (!text || !given))
-        status = prof_fail(e->err, PROF_NOMEM, "out of memory");
+        status = prof_out_of_memory(e->err);
     if (!status && sqlite3_prepare_v2(e->out, text, -1, insert, NULL))
         status = fail_writing(e);
     sqlite3_free(given);
@@ -372,8 +371,7 @@ static enum prof_status copy_counters(struct export *e)
                             "s.counter_device WHERE "
                             "s.counter_device = %lld AND s.c%d NOT NULL",
                             slot, slot, (long long)sqlite3_column_int64(counter, 0), slot);
-        status = select ? copy(e, "GPU_METRICS", select)
-                        : prof_fail(e->err, PROF_NOMEM, "out of memory");
+        status = select ? copy(e, "GPU_METRICS", select) : prof_out_of_memory(e->err);
         sqlite3_free(select);
     }
     sqlite3_finalize(counter);
@@ -388,8 +386,7 @@ static enum prof_status write_enums(struct export *e)
             "CREATE TABLE IF NOT EXISTS %s(id INTEGER NOT NULL PRIMARY KEY, name TEXT, "
             "label TEXT); INSERT INTO %s VALUES(%d, %Q, %Q)",
             row->table, row->table, row->id, row->name, row->label);
-        status =
-            sql ? run_export_sql(e, e->out, sql) : prof_fail(e->err, PROF_NOMEM, "out of memory");
+        status = sql ? run_export_sql(e, e->out, sql) : prof_out_of_memory(e->err);
         sqlite3_free(sql);
     }
     return status;
@@ -398,8 +395,7 @@ static enum prof_status write_enums(struct export *e)
 static enum prof_status add_export_meta(struct export *e, const char *name, const char *value)
 {
     char *sql = sqlite3_mprintf("INSERT INTO META_DATA_EXPORT VALUES(%Q, %Q)", name, value);
-    enum prof_status status =
-        sql ? run_export_sql(e, e->out, sql) : prof_fail(e->err, PROF_NOMEM, "out of memory");
+    enum prof_status status = sql ? run_export_sql(e, e->out, sql) : prof_out_of_memory(e->err);
     sqlite3_free(sql);
     return status;
 }
@@ -472,7 +468,7 @@ static enum prof_status note_omissions(struct export *e)
         if (!status && sqlite3_step(count) == SQLITE_ROW && sqlite3_column_int64(count, 0) &&
             !exchange_note(e->result, "%s: %lld", omissions[i].text,
                            (long long)sqlite3_column_int64(count, 0)))
-            status = prof_fail(e->err, PROF_NOMEM, "out of memory");
+            status = prof_out_of_memory(e->err);
         sqlite3_finalize(count);
     }
     return status;

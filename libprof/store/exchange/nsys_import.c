@@ -36,8 +36,8 @@ enum prof_status nsys_first_time(sqlite3 *db, const char *path, int64_t *first,
         char *sql = sqlite3_mprintf(
             "SELECT min(start) FROM n_%s%s", tables[i],
             strcmp(tables[i], "NVTX_EVENTS") ? "" : " WHERE eventType IN (34, 59, 60, 70, 71)");
-        enum prof_status status = sql ? exchange_prepare(db, path, sql, &row, err)
-                                      : prof_fail(err, PROF_NOMEM, "out of memory");
+        enum prof_status status =
+            sql ? exchange_prepare(db, path, sql, &row, err) : prof_out_of_memory(err);
         sqlite3_free(sql);
         int rc = status ? SQLITE_DONE : sqlite3_step(row);
         if (!status && rc != SQLITE_ROW)

@@ -88,7 +88,7 @@ static struct lane *lane_of(struct lanes *lanes, int64_t tid, int64_t domain)
     if (!lane || !prof_names_put(&lanes->by_key, (const char *)key, sizeof key,
                                  (uint32_t)lanes->list.count - 1)) {
         lanes->list.count -= lane != NULL;
-        prof_fail(lanes->feed->err, PROF_NOMEM, "out of memory");
+        prof_out_of_memory(lanes->feed->err);
         return NULL;
     }
     *lane = (struct lane){.tid = tid, .domain = domain, .process = process, .domain_id = id};
@@ -157,7 +157,7 @@ static bool put_pushed(struct lanes *lanes, struct lane *lane, sqlite3_stmt *row
         return put_started(lanes, lane, row, range, end);
     int64_t *slot = prof_array_add(&lane->ends);
     if (!slot) {
-        prof_fail(lanes->feed->err, PROF_NOMEM, "out of memory");
+        prof_out_of_memory(lanes->feed->err);
         return false;
     }
     *slot = end;

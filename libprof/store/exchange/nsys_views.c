@@ -106,7 +106,7 @@ static enum prof_status make_view(sqlite3 *db, const char *schema, const char *p
     char *text = sqlite3_str_finish(sql);
     enum prof_status status = PROF_OK;
     if (!text)
-        status = prof_fail(err, PROF_NOMEM, "out of memory");
+        status = prof_out_of_memory(err);
     else if (sqlite3_exec(db, text, NULL, NULL, NULL))
         status = exchange_sql_fail(db, "read", path, err);
     sqlite3_free(text);
@@ -133,7 +133,7 @@ static enum prof_status check_column(sqlite3 *db, const char *schema, const char
     enum prof_status status = PROF_OK;
     int rc = SQLITE_NOMEM;
     if (!sql)
-        status = prof_fail(err, PROF_NOMEM, "out of memory");
+        status = prof_out_of_memory(err);
     else if (sqlite3_prepare_v2(db, sql, -1, &row, NULL))
         status = exchange_sql_fail(db, "read", path, err);
     else if ((rc = sqlite3_step(row)) == SQLITE_ROW)
@@ -212,7 +212,7 @@ enum prof_status nsys_views_make(sqlite3 *db, const char *schema, const char *pa
         "typeof(value) = 'text'",
         schema);
     if (!status && !sql)
-        status = prof_fail(err, PROF_NOMEM, "out of memory");
+        status = prof_out_of_memory(err);
     if (!status && sqlite3_exec(db, sql, NULL, NULL, NULL))
         status = exchange_sql_fail(db, "read", path, err);
     sqlite3_free(sql);

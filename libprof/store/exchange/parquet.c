@@ -41,7 +41,7 @@ struct parquet_file {
 static enum prof_status parquet_file_status(const struct parquet_file *file, struct prof_error *err)
 {
     if (file->no_memory)
-        return prof_fail(err, PROF_NOMEM, "out of memory");
+        return prof_out_of_memory(err);
     if (!file->failed_errno)
         return PROF_OK;
     errno = file->failed_errno;
@@ -273,14 +273,14 @@ enum prof_status parquet_open(const char *path, const char *shown,
     struct parquet_file *file = calloc(1, sizeof *file);
     *out = NULL;
     if (!file)
-        return prof_fail(err, PROF_NOMEM, "out of memory");
+        return prof_out_of_memory(err);
     file->fd = -1;
     file->shown = strdup(shown);
     file->columns = calloc(count, sizeof *columns);
     file->chunks = calloc(count, sizeof *file->chunks);
     if (!file->shown || !file->columns || !file->chunks) {
         parquet_abandon(file);
-        return prof_fail(err, PROF_NOMEM, "out of memory");
+        return prof_out_of_memory(err);
     }
     memcpy(file->columns, columns, count * sizeof *columns);
     file->column_count = count;

@@ -151,7 +151,7 @@ static enum prof_status put_lookup(struct table_export *t, size_t column, int at
         parquet_null(t->file, column);
     sqlite3_reset(lookup);
     if (!room)
-        return prof_fail(t->e->err, PROF_NOMEM, "out of memory");
+        return prof_out_of_memory(t->e->err);
     return step == SQLITE_ROW || step == SQLITE_DONE ? PROF_OK : fail_parquet_reading(t->e);
 }
 
@@ -168,7 +168,7 @@ static enum prof_status write_parquet_row(struct table_export *t)
         else
             room = write_parquet_part(t, c, source->kind, source->column);
         if (status || !room)
-            return status ?: prof_fail(t->e->err, PROF_NOMEM, "out of memory");
+            return status ?: prof_out_of_memory(t->e->err);
     }
     t->e->result->rows++;
     return parquet_row(t->file, t->e->err);
@@ -183,13 +183,13 @@ static enum prof_status prepare_rows(struct table_export *t, const struct prof_t
     size_t length = 0;
     FILE *out = prof_open_memory(&text, &length);
     if (!out)
-        return prof_fail(t->e->err, PROF_NOMEM, "out of memory");
+        return prof_out_of_memory(t->e->err);
     fputs("SELECT", out);
     for (int i = 0; table->columns[i].name; i++)
         fprintf(out, "%s \"%s\"", i ? "," : "", table->columns[i].name);
     fprintf(out, " FROM \"%s\"", table->name);
     if (!prof_close_stream(out))
-        status = prof_fail(t->e->err, PROF_NOMEM, "out of memory");
+        status = prof_out_of_memory(t->e->err);
     status = status ?: exchange_prepare(t->e->capture, t->e->path, text, &t->rows, t->e->err);
     free(text);
     for (size_t c = 0; !status && c < t->plan.count; c++)
@@ -210,7 +210,7 @@ static enum prof_status open_parquet_file(struct table_export *t, const struct p
     if (path && shown)
         status = parquet_open(path, shown, t->plan.columns, t->plan.count, &t->file, t->e->err);
     else
-        status = prof_fail(t->e->err, PROF_NOMEM, "out of memory");
+        status = prof_out_of_memory(t->e->err);
     free(path);
     free(shown);
     return status;
@@ -254,7 +254,7 @@ static enum prof_status note_changes(struct export *e)
         (e->misfits &&
          !exchange_note(e->result, "values that are not of their column's type, left out: %llu",
                         (unsigned long long)e->misfits)))
-        return prof_fail(e->err, PROF_NOMEM, "out of memory");
+        return prof_out_of_memory(e->err);
     return PROF_OK;
 }
 
@@ -288,7 +288,7 @@ enum prof_status prof_export_parquet(const char *path, const char *output,
                        .result = result,
                        .err = err};
     *result = (struct prof_exchange_result){0};
-    enum prof_status status = e.output ? PROF_OK : prof_fail(err, PROF_NOMEM, "out of memory");
+    enum prof_status status = e.output ? PROF_OK : prof_out_of_memory(err);
     status = status ?: prof_store_open(path, &e.store, err);
     status = status ?: folder_free(e.output, SUFFIX, options->overwrite, err);
     status = status ?: folder_temporary(e.output, &e.temporary, err);

@@ -97,7 +97,7 @@ static enum prof_status fail_parsing(struct source *s, struct trace_sink *sink,
     unsigned char *text = yajl_get_error(s->parser, 0, piece, length);
     enum prof_status status;
     if (!text)
-        status = prof_fail(s->err, PROF_NOMEM, "out of memory");
+        status = prof_out_of_memory(s->err);
     else if (strstr((const char *)text, "client cancel"))
         status = trace_sink_fail(sink, s->err);
     else
@@ -176,7 +176,7 @@ enum prof_status trace_stage(const char *path, sqlite3 *stage,
     if (!s.file)
         status = prof_fail_errno(err, PROF_IO, "cannot read %s", path);
     else if (!make_parser(&s) || gzbuffer(s.file, PIECE_BYTES))
-        status = prof_fail(err, PROF_NOMEM, "out of memory");
+        status = prof_out_of_memory(err);
     if (!status) {
         yajl_config(s.parser, yajl_dont_validate_strings,
                     1); /* bytes of names are kept as they are */

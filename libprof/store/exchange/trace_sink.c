@@ -46,7 +46,7 @@ enum prof_status trace_sink_open(sqlite3 *stage, const char *path, struct trace_
 {
     struct trace_sink *sink = *out = calloc(1, sizeof *sink);
     if (!sink)
-        return prof_fail(err, PROF_NOMEM, "out of memory");
+        return prof_out_of_memory(err);
     sink->db = stage;
     sink->path = path;
     sink->any_pid = -1;
@@ -89,7 +89,7 @@ enum prof_status trace_sink_fail(struct trace_sink *sink, struct prof_error *err
 {
     if (sink->failure.status)
         return prof_fail(err, sink->failure.status, "%s", sink->failure.message);
-    return sink->no_memory ? prof_fail(err, PROF_NOMEM, "out of memory")
+    return sink->no_memory ? prof_out_of_memory(err)
                            : exchange_sql_fail(sink->db, "stage", sink->path, err);
 }
 

@@ -57,7 +57,7 @@ static enum prof_status note_file_ranks(struct merge *m, struct merge_input *in)
         ok = ok && in->part->ranks;
     }
     prof_array_free(&ranks);
-    return ok ? PROF_OK : prof_fail(m->err, PROF_NOMEM, "out of memory");
+    return ok ? PROF_OK : prof_out_of_memory(m->err);
 }
 
 /* ---- the same file, or the same processes ---------------------------------------------------- */
@@ -153,7 +153,7 @@ static enum prof_status leave_out_copies(struct merge *m)
     }
     prof_names_free(&inodes);
     prof_names_free(&processes);
-    return ok ? status : prof_fail(m->err, PROF_NOMEM, "out of memory");
+    return ok ? status : prof_out_of_memory(m->err);
 }
 
 /* ---- ranks ----------------------------------------------------------------------------------- */
@@ -253,7 +253,7 @@ static enum prof_status check_ranks(struct merge *m)
     free(r.file);
     free(r.example);
     prof_array_free(&r.twice);
-    return ok ? PROF_OK : prof_fail(m->err, PROF_NOMEM, "out of memory");
+    return ok ? PROF_OK : prof_out_of_memory(m->err);
 }
 
 /* What all files that say it say alike: the first that does not is named. `offset`: of the text. */
@@ -271,7 +271,7 @@ static enum prof_status check_alike(struct merge *m, size_t offset, const char *
                               "files of different %s: %s of %s, %s of %s", what, first->path, said,
                               in->path, text)
                        ? PROF_OK
-                       : prof_fail(m->err, PROF_NOMEM, "out of memory");
+                       : prof_out_of_memory(m->err);
         first = first ? first : in;
         said = said ? said : text;
     }
@@ -291,7 +291,7 @@ static enum prof_status check_state(struct merge *m, struct merge_input *in)
     else if (!strcmp(in->state, "recovered"))
         ok = merge_note(m, PROF_HEALTH_part_recovered, "%s was finished by perfkit recover",
                         in->path);
-    return ok ? PROF_OK : prof_fail(m->err, PROF_NOMEM, "out of memory");
+    return ok ? PROF_OK : prof_out_of_memory(m->err);
 }
 
 enum prof_status merge_check(struct merge *m)

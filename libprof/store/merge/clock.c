@@ -74,10 +74,8 @@ static enum prof_status read_ends(struct merge *m, struct groups *groups, int nu
         bool ok = merge_ends_read(in, &g->ends);
         merge_input_close(in);
         if (!ok)
-            return prof_fail(m->err, PROF_NOMEM, "out of memory");
-        enum prof_status status = merge_look_up(m);
-        if (status)
-            return status;
+            return prof_out_of_memory(m->err);
+        PROF_TRY(merge_look_up(m));
     }
     return PROF_OK;
 }
@@ -195,7 +193,7 @@ static enum prof_status make_groups(struct merge *m, struct groups *groups)
 {
     for (size_t i = 0; i < m->count; i++) {
         if (!m->inputs[i].gone && !add_clock_group(groups, m, i))
-            return prof_fail(m->err, PROF_NOMEM, "out of memory");
+            return prof_out_of_memory(m->err);
     }
     return PROF_OK;
 }
@@ -246,7 +244,7 @@ enum prof_status merge_clocks(struct merge *m)
         }
         find_end(m);
         if (!note_assumed_clocks(m, &groups))
-            status = prof_fail(m->err, PROF_NOMEM, "out of memory");
+            status = prof_out_of_memory(m->err);
     }
     for (size_t i = 0; i < groups.list.count; i++)
         merge_ends_free(&groups.list.data[i].ends);

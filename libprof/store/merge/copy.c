@@ -127,7 +127,7 @@ static enum prof_status is_same_row(struct copy *c, int64_t id, bool *same)
     bool ok = code == SQLITE_ROW || code == SQLITE_DONE;
     enum prof_status status = ok ? PROF_OK : merge_write_fail(c->m);
     if (code == SQLITE_ROW && !encode(c, NULL, c->same, &c->other))
-        status = prof_fail(c->m->err, PROF_NOMEM, "out of memory");
+        status = prof_out_of_memory(c->m->err);
     *same = !status && code == SQLITE_ROW && c->other.count == c->row.count &&
             (!c->row.count || memcmp(c->other.data, c->row.data, c->row.count) == 0);
     sqlite3_reset(c->same);
@@ -138,7 +138,7 @@ static enum prof_status share_row(struct copy *c, struct merge_input *in, sqlite
                                   int64_t *now)
 {
     if (!encode(c, in, row, &c->row))
-        return prof_fail(c->m->err, PROF_NOMEM, "out of memory");
+        return prof_out_of_memory(c->m->err);
     uint64_t key = hash(&c->row);
     uint64_t *known = prof_map_get(&c->known, key);
     bool same = false;
@@ -149,7 +149,7 @@ static enum prof_status share_row(struct copy *c, struct merge_input *in, sqlite
         return status;
     *now = ++c->m->last[c->number];
     if (!known && !prof_map_put(&c->known, key, (uint64_t)*now))
-        return prof_fail(c->m->err, PROF_NOMEM, "out of memory");
+        return prof_out_of_memory(c->m->err);
     return write_copied_row(c, in, row, *now);
 }
 
@@ -203,7 +203,7 @@ static enum prof_status copy_input(struct copy *c, struct merge_input *in)
         return status;
     char *sql = merge_select_sql(c->table, rows_of(c->table));
     if (!sql)
-        return prof_fail(c->m->err, PROF_NOMEM, "out of memory");
+        return prof_out_of_memory(c->m->err);
     sqlite3_prepare_v2(in->db, sql, -1, &row, NULL);
     sqlite3_free(sql);
     while (row && !status && sqlite3_step(row) == SQLITE_ROW)
@@ -312,7 +312,7 @@ static enum prof_status prepare_copy(struct copy *c)
     char *same = merge_select_sql(c->table, "WHERE id=?1");
     enum schema_table table = (enum schema_table)(c->table->schema - prof_tables);
     if (!same)
-        return prof_fail(c->m->err, PROF_NOMEM, "out of memory");
+        return prof_out_of_memory(c->m->err);
     bool ok = !prof_schema_insert(c->m->out, table, 1, false, &c->insert) &&
               sqlite3_prepare_v2(c->m->out, same, -1, &c->same, NULL) == SQLITE_OK;
     sqlite3_free(same);

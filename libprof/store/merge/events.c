@@ -297,7 +297,7 @@ static enum prof_status add_to_sums(struct events *e, const struct merge_row *ro
         return PROF_OK;
     if (!rollup_sums_add(sums, cell(row, e->stream), cell(row, e->config),
                          row->cells[e->table->start], (uint64_t)row->cells[e->duration]))
-        return prof_fail(e->m->err, PROF_NOMEM, "out of memory");
+        return prof_out_of_memory(e->m->err);
     if (sums->newest == e->summed_second && sums->list.count < ROLLUP_MOST)
         return PROF_OK;
     e->summed_second = sums->newest;
@@ -388,7 +388,7 @@ static enum prof_status find_referred(struct events *e, struct merge_input *in)
     }
     if (!sql || status == PROF_NOMEM ||
         (in->ids[e->number].count && !merge_ids_scatter(&in->ids[e->number])))
-        status = prof_fail(e->m->err, PROF_NOMEM, "out of memory");
+        status = prof_out_of_memory(e->m->err);
     else if (status)
         merge_input_damaged(in, status);
     sqlite3_free(sql);
@@ -401,19 +401,17 @@ static enum prof_status open_sources(struct events *e, size_t files)
     window = window > MOST_WAITING ? MOST_WAITING : window < LEAST_WAITING ? LEAST_WAITING : window;
     e->sources = calloc(files, sizeof *e->sources);
     if (!e->sources)
-        return prof_fail(e->m->err, PROF_NOMEM, "out of memory");
+        return prof_out_of_memory(e->m->err);
     for (size_t i = 0; i < e->m->count; i++) {
         struct merge_input *in = &e->m->inputs[i];
         if (!in->db)
             continue;
         if (e->table->referred) {
-            enum prof_status status = find_referred(e, in);
-            if (status)
-                return status;
+            PROF_TRY(find_referred(e, in));
         }
         struct source s = {.come = INT64_MIN, .number = i};
         if (!merge_queue_open(in, e->table, window, &s.queue))
-            return prof_fail(e->m->err, PROF_NOMEM, "out of memory");
+            return prof_out_of_memory(e->m->err);
         if (advance_source(&s))
             e->sources[e->count++] = s;
         else
@@ -432,7 +430,7 @@ static enum prof_status prepare_events(struct events *e)
               prof_schema_insert(e->m->out, SCHEMA_rollup, 1, true, &e->sum) == SQLITE_OK;
     e->held = malloc(ROWS_A_STATEMENT * e->row_bytes);
     if (!ok || !e->held)
-        return ok ? prof_fail(e->m->err, PROF_NOMEM, "out of memory") : merge_write_fail(e->m);
+        return ok ? prof_out_of_memory(e->m->err) : merge_write_fail(e->m);
     e->stream = -1;
     if (!strcmp(e->table->schema->name, "kernel") && e->m->sums) {
         e->stream = column_of(e->table, "stream");

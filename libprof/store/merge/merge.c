@@ -61,7 +61,7 @@ static enum prof_status describe_input(struct merge *m, struct merge_input *in)
         in->gone = in->part->left_out = true;
         return merge_lacks(in->part, "it is damaged or cut short: copy it again")
                    ? PROF_OK
-                   : prof_fail(m->err, PROF_NOMEM, "out of memory");
+                   : prof_out_of_memory(m->err);
     }
     if (status) {
         if (m->err)
@@ -94,9 +94,7 @@ static enum prof_status describe_all(struct merge *m)
 /* The file is not visible before it is whole, so nothing has to be undone. */
 static enum prof_status create_output(struct merge *m, const char *path, struct prof_store **store)
 {
-    enum prof_status status = prof_store_create_alone(path, store, m->err);
-    if (status)
-        return status;
+    PROF_TRY(prof_store_create_alone(path, store, m->err));
     m->out = prof_store_db(*store);
     return prof_sql_run(m->out, "PRAGMA cache_size=-65536") && prof_sql_run(m->out, "BEGIN")
                ? PROF_OK
@@ -107,9 +105,7 @@ static enum prof_status open_inputs(struct merge *m)
 {
     for (size_t i = 0; i < m->count; i++) {
         struct merge_input *in = &m->inputs[i];
-        enum prof_status status = in->gone ? PROF_OK : merge_input_open(in, m->err);
-        if (status)
-            return status;
+        PROF_TRY(in->gone ? PROF_OK : merge_input_open(in, m->err));
     }
     return PROF_OK;
 }
@@ -134,7 +130,7 @@ static enum prof_status check_reads(struct merge *m)
     for (size_t i = 0; i < m->count; i++) {
         const struct merge_input *in = &m->inputs[i];
         if (in->failed == PROF_NOMEM)
-            return prof_fail(m->err, PROF_NOMEM, "out of memory");
+            return prof_out_of_memory(m->err);
         if (in->failed)
             return prof_fail(m->err, in->failed, "cannot read back %s: %s", in->path,
                              prof_status_text(in->failed));
@@ -215,7 +211,7 @@ static enum prof_status merge_groups(struct merge *m, size_t most, struct passin
     p->inputs = calloc(groups, sizeof *p->inputs);
     p->paths = calloc(groups, sizeof *p->paths);
     if (!p->inputs || !p->paths)
-        return prof_fail(m->err, PROF_NOMEM, "out of memory");
+        return prof_out_of_memory(m->err);
     for (size_t i = 0; !status && i < groups; i++) {
         status = exchange_temporary(m->output, &p->paths[i], m->err);
         if (status)
@@ -264,7 +260,7 @@ static enum prof_status begin_merge(struct merge *m, const char *const *paths, s
     m->inputs = m->all = calloc(count + 1, sizeof *m->inputs);
     m->result->parts = calloc(count + 1, sizeof *m->result->parts);
     if (!m->inputs || !m->result->parts)
-        return prof_fail(m->err, PROF_NOMEM, "out of memory");
+        return prof_out_of_memory(m->err);
     m->count = m->all_count = m->result->count = count;
     m->result->complete = true;
     for (size_t i = 0; i < count; i++) {
@@ -295,7 +291,7 @@ static enum prof_status make_merged_file(struct merge *m)
     if (!status && m->options->summary &&
         !merge_note(m, PROF_HEALTH_part_summary,
                     "no single events, as requested: only what each kernel took in each second"))
-        status = prof_fail(m->err, PROF_NOMEM, "out of memory");
+        status = prof_out_of_memory(m->err);
     status = status ?: exchange_temporary(m->output, &temporary, m->err);
     if (status)
         return status;
@@ -316,7 +312,7 @@ enum prof_status prof_merge(const char *const *paths, size_t count, const char *
     struct merge *m = calloc(1, sizeof *m); /* too large for the stack of a small thread */
     *result = (struct prof_merge_result){0};
     if (!m)
-        return prof_fail(err, PROF_NOMEM, "out of memory");
+        return prof_out_of_memory(err);
     *m = (struct merge){.options = options, .result = result, .err = err, .output = output};
     enum prof_status status = begin_merge(m, paths, count);
     status = status ?: make_merged_file(m);

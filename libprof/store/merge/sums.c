@@ -75,7 +75,7 @@ enum prof_status merge_flush_sums(struct merge *m, sqlite3_stmt *insert)
 {
     int code = rollup_sums_flush(&m->rollup, insert);
     if (code == SQLITE_NOMEM)
-        return prof_fail(m->err, PROF_NOMEM, "out of memory");
+        return prof_out_of_memory(m->err);
     return code ? merge_write_fail(m) : PROF_OK;
 }
 
@@ -94,7 +94,7 @@ static enum prof_status sum_kernels(struct merge *m, struct merge_input *in, sql
                              merge_ids_now(configs, sqlite3_column_int64(row, 3)),
                              merge_time(in, sqlite3_column_int64(row, 0)),
                              (uint64_t)sqlite3_column_int64(row, 1)))
-            status = prof_fail(m->err, PROF_NOMEM, "out of memory");
+            status = prof_out_of_memory(m->err);
         else if (m->rollup.list.count >= ROLLUP_MOST)
             status = merge_flush_sums(m, insert);
     }

@@ -108,7 +108,7 @@ enum prof_status merge_add_lines(struct merge *m, struct merge_input *in)
         line->value = prof_add(line->value, sqlite3_column_int64(row, 5));
     }
     merge_input_end(in, row);
-    return ok ? PROF_OK : prof_fail(m->err, PROF_NOMEM, "out of memory");
+    return ok ? PROF_OK : prof_out_of_memory(m->err);
 }
 
 /* With the files that say it, unless all do. */
@@ -170,8 +170,7 @@ static enum prof_status write_parts(struct merge *m, sqlite3_stmt *sql)
         m->result->complete &= part->twice; /* which is no loss */
         struct merge_line line =
             line_with(part->twice ? PROF_HEALTH_part_copy : PROF_HEALTH_part_incomplete, note);
-        status = note ? write_health_line(m, sql, &line, note)
-                      : prof_fail(m->err, PROF_NOMEM, "out of memory");
+        status = note ? write_health_line(m, sql, &line, note) : prof_out_of_memory(m->err);
         free(note);
     }
     return status;
@@ -195,7 +194,7 @@ enum prof_status merge_write_lines(struct merge *m)
         const struct merge_line *line = &m->lines.data[i];
         char *note = whole_note(line, files_in(m));
         status = note || !line->note ? write_health_line(m, sql, line, note)
-                                     : prof_fail(m->err, PROF_NOMEM, "out of memory");
+                                     : prof_out_of_memory(m->err);
         free(note);
     }
     status = status ?: write_parts(m, sql);
@@ -303,7 +302,7 @@ enum prof_status merge_write_capture(struct merge *m)
     int64_t status, signal;
     exit_of(m, &status, &signal);
     if (!note_filters(m))
-        return prof_fail(m->err, PROF_NOMEM, "out of memory");
+        return prof_out_of_memory(m->err);
     if (prof_schema_insert(m->out, SCHEMA_capture, 1, false, &sql))
         return merge_write_fail(m);
     const struct {
