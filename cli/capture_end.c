@@ -1,7 +1,6 @@
 /* The end of a recording, and what is printed of it. Nothing is removed before the capture is safe
  * at its final path: on a full disk the spool folder stays, and `perfkit recover` does the same
  * steps again later. */
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -223,18 +222,8 @@ static const struct {
     {"range", "NVTX range", "NVTX ranges"},
 };
 
-__attribute__((format(printf, 4, 5))) static void add_text(char *out, size_t size, size_t *used,
-                                                           const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    int wrote = *used < size ? vsnprintf(out + *used, size - *used, format, arguments) : 0;
-    va_end(arguments);
-    *used += wrote > 0 ? (size_t)wrote : 0;
-}
-
 /* "30 graph launches (9,000 kernels, 30 memcpys)" */
-static void list_graphs(const struct prof_graph_work *work, char *out, size_t size, size_t *used)
+static void list_graphs(const struct prof_graph_work *work, char *out, size_t size)
 {
     const struct {
         int64_t value;
@@ -248,37 +237,35 @@ static void list_graphs(const struct prof_graph_work *work, char *out, size_t si
     int64_t all = work->launched + work->kernels + work->memcpys + work->memsets + work->whole;
     if (all <= 0) /* what was left out is no record */
         return;
-    add_text(out, size, used, "%s%s graph launch%s", *used ? ", " : "",
-             prof_count(work->launched).text, work->launched == 1 ? "" : "es");
+    prof_append(out, size, "%s%s graph launch%s", *out ? ", " : "", prof_count(work->launched).text,
+                work->launched == 1 ? "" : "es");
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         if (parts[i].value <= 0)
             continue;
-        add_text(out, size, used, "%s%s %s", separator, prof_count(parts[i].value).text,
-                 parts[i].value == 1 ? parts[i].one : parts[i].many);
+        prof_append(out, size, "%s%s %s", separator, prof_count(parts[i].value).text,
+                    parts[i].value == 1 ? parts[i].one : parts[i].many);
         separator = ", ";
     }
     if (separator[0] == ',')
-        add_text(out, size, used, ")");
+        prof_append(out, size, ")");
 }
 
 /* "12 kernel launches, 3 memcpys"; false when there is nothing. */
 static bool list_recorded(const struct prof_trust *trust, char *out, size_t size)
 {
-    size_t used = 0;
     out[0] = '\0';
     for (size_t n = 0; n < sizeof nouns / sizeof nouns[0]; n++) {
         if (n == 1) /* after the launches */
-            list_graphs(&trust->graphs, out, size, &used);
-        for (size_t i = 0; i < trust->total_count && used < size; i++) {
+            list_graphs(&trust->graphs, out, size);
+        for (size_t i = 0; i < trust->total_count; i++) {
             const struct prof_balance *total = &trust->totals[i];
             if (strcmp(total->subject, nouns[n].subject) != 0 || total->recorded <= 0)
                 continue;
-            add_text(out, size, &used, "%s%s %s", used ? ", " : "",
-                     prof_count(total->recorded).text,
-                     total->recorded == 1 ? nouns[n].one : nouns[n].many);
+            prof_append(out, size, "%s%s %s", *out ? ", " : "", prof_count(total->recorded).text,
+                        total->recorded == 1 ? nouns[n].one : nouns[n].many);
         }
     }
-    return used > 0;
+    return *out;
 }
 
 static void print_trust_status(const char *command, const struct prof_trust *trust)

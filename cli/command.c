@@ -255,10 +255,9 @@ static bool parse_count(const char *text, uint64_t *out)
 
 static void list_words(const char *const *words, char *buffer, size_t size)
 {
-    size_t used = 0;
     buffer[0] = '\0';
-    for (size_t i = 0; words[i] && used < size; i++)
-        used += (size_t)snprintf(buffer + used, size - used, "%s%s", i ? ", " : "", words[i]);
+    for (size_t i = 0; words[i]; i++)
+        prof_append(buffer, size, "%s%s", i ? ", " : "", words[i]);
 }
 
 static bool find_word(const char *const *words, const char *text, size_t length, unsigned *index)

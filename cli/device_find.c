@@ -176,10 +176,10 @@ static void read_driver_version(char *out, size_t size)
 /* As nvidia-smi prints it. */
 static void format_cuda_uuid(const unsigned char bytes[16], char *out, size_t size)
 {
-    size_t at = (size_t)snprintf(out, size, "GPU-");
-    for (int i = 0; i < 16 && at + 3 < size; i++)
-        at += (size_t)snprintf(out + at, size - at, "%s%02x",
-                               i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", bytes[i]);
+    snprintf(out, size, "GPU-");
+    for (int i = 0; i < 16; i++)
+        prof_append(out, size, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "",
+                    bytes[i]);
 }
 
 static double read_pci_number(const char *bus, const char *file)

@@ -47,11 +47,10 @@ static void probe_collector(void *context, char *reply, size_t size)
         snprintf(reply, size, "!%s", dlerror());
         return;
     }
-    size_t used = 0;
+    reply[0] = 0;
     for (size_t i = 0; i < sizeof entry_points / sizeof entry_points[0]; i++)
         if (dlsym(library, entry_points[i].symbol))
-            used += (size_t)snprintf(reply + used, size - used, "%s%s", used ? ", " : "",
-                                     entry_points[i].domain);
+            prof_append(reply, size, "%s%s", *reply ? ", " : "", entry_points[i].domain);
 }
 
 static void doctor_collector(struct doctor *doctor)

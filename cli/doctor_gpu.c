@@ -43,12 +43,12 @@ static void probe_driver(void *context, char *reply, size_t size)
     }
     version(&supported);
     count(&number);
-    size_t used = (size_t)snprintf(reply, size, "CUDA %d.%d, %d device%s", supported / 1000,
-                                   supported % 1000 / 10, number, number == 1 ? "" : "s");
-    for (int i = 0; i < number && used < size; i++) {
+    snprintf(reply, size, "CUDA %d.%d, %d device%s", supported / 1000, supported % 1000 / 10,
+             number, number == 1 ? "" : "s");
+    for (int i = 0; i < number; i++) {
         char text[128] = "";
         if (name(text, sizeof text, i) == 0)
-            used += (size_t)snprintf(reply + used, size - used, "%s%s", i ? ", " : ": ", text);
+            prof_append(reply, size, "%s%s", i ? ", " : ": ", text);
     }
 }
 
@@ -243,7 +243,6 @@ static void probe_devices(void *context, char *reply, size_t size)
     handle platforms[PLATFORMS], devices[DEVICES];
     uint32_t platform_count = 0, total = 0;
     char names[300] = "";
-    size_t used = 0;
     if (loader.platforms(PLATFORMS, platforms, &platform_count) != 0)
         platform_count = 0;
     for (uint32_t p = 0; p < platform_count && p < PLATFORMS; p++) {
@@ -253,10 +252,7 @@ static void probe_devices(void *context, char *reply, size_t size)
         for (uint32_t d = 0; d < count && d < DEVICES; d++) {
             char name[100] = "";
             loader.info(devices[d], DEVICE_NAME, sizeof name - 1, name, NULL);
-            if (used < sizeof names)
-                used += (size_t)snprintf(names + used, sizeof names - used, "%s%s",
-                                         total ? ", " : "", name);
-            total++;
+            prof_append(names, sizeof names, "%s%s", total++ ? ", " : "", name);
         }
     }
     if (total)

@@ -39,8 +39,7 @@ static bool find_top(char *up, size_t size)
     for (int level = 0; level < LEVELS; level++) {
         if (exists_above(up, ".git", at, sizeof at))
             return true;
-        size_t used = strlen(up);
-        snprintf(up + used, size - used, "../");
+        prof_append(up, size, "../");
     }
     return false;
 }
@@ -152,12 +151,11 @@ static const char *listed_key(const void *table, size_t i)
 static enum prof_status unknown_key(const struct maker *m, const struct setting *s, unsigned place)
 {
     struct key_list list = {.place = place};
-    char text[320], all[200];
-    size_t count = 0, used = 0;
+    char text[320], all[200] = "";
+    size_t count = 0;
     for (const struct key_row *row = keys; row->name; row++)
         if (row->places & place) {
-            used += (size_t)snprintf(all + used, sizeof all - used, "%s%s", count ? ", " : "",
-                                     row->name);
+            prof_append(all, sizeof all, "%s%s", count ? ", " : "", row->name);
             list.names[count++] = row->name;
         }
     const char *near = cli_nearest(s->key, listed_key, &list);
@@ -504,11 +502,8 @@ static void set_file_key(struct gate_config *config, const struct setting *s)
     char folder[PATH_MAX];
     if (!strcmp(s->key, "baselines")) {
         config_folder(config->path, folder, sizeof folder);
-        if (absolute(s->text))
-            folder[0] = '\0';
-        int length = snprintf(config->baselines, sizeof config->baselines, "%s", folder);
-        snprintf(config->baselines + length, sizeof config->baselines - (size_t)length, "%s",
-                 s->text);
+        snprintf(config->baselines, sizeof config->baselines, "%s%s",
+                 absolute(s->text) ? "" : folder, s->text);
     } else if (!strcmp(s->key, "iteration")) {
         snprintf(config->iteration, sizeof config->iteration, "%s", s->text);
     } else if (!strcmp(s->key, "skip")) {

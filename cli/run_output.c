@@ -278,10 +278,8 @@ enum prof_status output_create(struct run_output *output, const char *wanted, co
     } while (status == PROF_EXISTS && !wanted && !force);
     if (status)
         output_discard(output);
-    if (err && (status == PROF_IO || status == PROF_FULL) && !strstr(err->message, "ulimit")) {
-        size_t used = strlen(err->message);
-        snprintf(err->message + used, sizeof err->message - used, ": choose another place with -o");
-    }
+    if (err && (status == PROF_IO || status == PROF_FULL) && !strstr(err->message, "ulimit"))
+        prof_append(err->message, sizeof err->message, ": choose another place with -o");
     return status;
 }
 

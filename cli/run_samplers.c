@@ -32,10 +32,9 @@
 
 static void list_sets(char *out, size_t size)
 {
-    size_t at = 0;
     out[0] = '\0';
-    for (size_t i = 0; i < counter_set_count && at < size; i++)
-        at += (size_t)snprintf(out + at, size - at, "%s%s", i ? ", " : "", counter_sets[i].name);
+    for (size_t i = 0; i < counter_set_count; i++)
+        prof_append(out, size, "%s%s", i ? ", " : "", counter_sets[i].name);
 }
 
 /* Per cent, to a share; 0 when it is none. */

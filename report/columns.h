@@ -106,8 +106,7 @@ static inline struct prof_report_value prof_report_pid(const struct prof_report_
 
 /* What shares of wall time are of, where several devices add up; behind `used` bytes of a table's
  * totals. */
-void prof_report_append_wall(const struct prof_report_data *data, char *out, size_t size,
-                             size_t used);
+void prof_report_append_wall(const struct prof_report_data *data, char *out, size_t size);
 
 #define ROWS(type, name_)                                                                          \
     .columns = name_##_columns, .row_bytes = sizeof(struct type), .rows = name_##_rows

@@ -83,13 +83,11 @@ static void append_finding_device(const struct prof_report_data *data,
                                   const struct prof_finding *finding, char *out, size_t size)
 {
     const struct prof_device *device = prof_device(data->capture, finding->device);
-    size_t used = strlen(out);
     if (!device || data->findings.waterfall_count < 2)
         return;
-    used += (size_t)snprintf(out + used, size - used, "%son %s", used ? "; " : "", device->title);
-    if (finding->devices > 1 && used < size)
-        snprintf(out + used, size - used, " and %s more",
-                 prof_count((int64_t)finding->devices - 1).text);
+    prof_append(out, size, "%son %s", *out ? "; " : "", device->title);
+    if (finding->devices > 1)
+        prof_append(out, size, " and %s more", prof_count((int64_t)finding->devices - 1).text);
 }
 
 /* Does the row stand for all phases of its rule? Its saving is then the sum of them. */
@@ -109,13 +107,12 @@ static void append_finding_phase(const struct prof_report_data *data,
     const struct prof_findings *findings = &data->findings;
     const char *name = findings->phase_count > 1 ? findings->phases[finding->phase].name : NULL;
     char *fit = name ? prof_report_fit(name, PROF_PHASE_CELLS) : NULL;
-    size_t used = strlen(out);
     char part[64] = "";
     if (stands_for_all_phases(findings, finding))
         snprintf(part, sizeof part, "%s of it ", prof_duration_ns(finding->bound_ns).text);
     if (fit && finding->bound_ns != PROF_UNKNOWN)
-        snprintf(out + used, size - used, "%s%sin %s (%s in total)", used ? "; " : "", part, fit,
-                 prof_duration_ns(findings->phases[finding->phase].analysed_ns).text);
+        prof_append(out, size, "%s%sin %s (%s in total)", *out ? "; " : "", part, fit,
+                    prof_duration_ns(findings->phases[finding->phase].analysed_ns).text);
     free(fit);
 }
 
@@ -197,17 +194,15 @@ static const struct prof_phase_row *next_longest(const struct prof_findings *fin
 /* ': 17 % in "profile", 9 % in "copy bandwidth"'; "" where no range is known. */
 static void other_work_text(const struct prof_coverage *c, char *out, size_t size)
 {
-    size_t n = 0;
     bool named = false;
     out[0] = 0;
-    for (size_t i = 0; i < c->other_count && n < size; i++) {
+    for (size_t i = 0; i < c->other_count; i++) {
         double share = (double)c->other[i].device_ns / (double)c->device_ns;
         char *name = prof_report_fit(c->other[i].name, PROF_PHASE_CELLS);
         if (share >= WORTH_NAMING)
-            n += (size_t)snprintf(out + n, size - n,
-                                  c->other[i].name ? "%s %s in \"%s\"" : "%s %s %s", n ? "," : ":",
-                                  prof_percent(share).text,
-                                  c->other[i].name ? (name ? name : "") : "outside of ranges");
+            prof_append(out, size, c->other[i].name ? "%s %s in \"%s\"" : "%s %s %s",
+                        *out ? "," : ":", prof_percent(share).text,
+                        c->other[i].name ? (name ? name : "") : "outside of ranges");
         named |= c->other[i].name && share >= WORTH_NAMING;
         free(name);
     }
@@ -215,12 +210,11 @@ static void other_work_text(const struct prof_coverage *c, char *out, size_t siz
         out[0] = 0;
 }
 
-static size_t coverage_text(const struct prof_coverage *c, char *out, size_t size)
+static void append_coverage(const struct prof_coverage *c, char *out, size_t size)
 {
     double all = (double)c->device_ns;
-    out[0] = 0;
     if (!c->device_ns || (double)c->analysed_ns >= ENOUGH * all)
-        return 0;
+        return;
     int64_t other = c->device_ns - c->analysed_ns - c->skipped_ns - c->set_up_ns;
     const struct {
         int64_t ns;
@@ -228,22 +222,20 @@ static size_t coverage_text(const struct prof_coverage *c, char *out, size_t siz
     } parts[] = {{c->set_up_ns, "in warm-up and setup"},
                  {c->skipped_ns, "in skipped iterations"},
                  {other, "in other work"}};
-    size_t n = (size_t)snprintf(out, size, "; %s of the device time (%s",
-                                prof_percent((double)c->analysed_ns / all).text, "");
     bool any = false;
-    for (size_t i = 0; i < sizeof parts / sizeof *parts && n < size; i++) {
+    prof_append(out, size, "; %s of the device time (",
+                prof_percent((double)c->analysed_ns / all).text);
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         if (parts[i].ns <= 0)
             continue;
-        n += (size_t)snprintf(out + n, size - n, "%s%s %s", any ? ", " : "",
-                              prof_percent((double)parts[i].ns / all).text, parts[i].where);
+        prof_append(out, size, "%s%s %s", any ? ", " : "",
+                    prof_percent((double)parts[i].ns / all).text, parts[i].where);
         any = true;
     }
     char names[240] = "";
     if (other > 0)
         other_work_text(c, names, sizeof names);
-    if (n < size)
-        n += (size_t)snprintf(out + n, size - n, "%s)", names);
-    return n < size ? n : size - 1;
+    prof_append(out, size, "%s)", names);
 }
 
 /* 'analysed: 123 ms to 1.21 s (1.09 s), 10 iterations of "data"' */
@@ -251,32 +243,28 @@ void prof_report_findings_analysed(const struct prof_findings *findings, char *o
 {
     const struct prof_phase_row *phases = findings->phases;
     char one[120] = "";
-    size_t n = 0, count = findings->phase_count;
+    size_t count = findings->phase_count;
     if (count == 1) {
         iterations_text(phases, one, sizeof one);
-        n = (size_t)snprintf(out, size, "analysed: %s to %s (%s)%s%s",
-                             prof_duration_ns(phases->begin_ns).text,
-                             prof_duration_ns(phases->end_ns).text,
-                             prof_duration_ns(findings->window_ns).text, one[0] ? ", " : "", one);
+        snprintf(out, size, "analysed: %s to %s (%s)%s%s", prof_duration_ns(phases->begin_ns).text,
+                 prof_duration_ns(phases->end_ns).text, prof_duration_ns(findings->window_ns).text,
+                 one[0] ? ", " : "", one);
     } else {
-        n = (size_t)snprintf(out, size, "analysed: %s in %s",
-                             prof_duration_ns(findings->window_ns).text,
-                             prof_counted((int64_t)count, "phase", "phases").text);
+        snprintf(out, size, "analysed: %s in %s", prof_duration_ns(findings->window_ns).text,
+                 prof_counted((int64_t)count, "phase", "phases").text);
         const struct prof_phase_row *longest = NULL;
-        for (size_t i = 0; i < count && i < PHASES && n < size; i++) {
+        for (size_t i = 0; i < count && i < PHASES; i++) {
             longest = next_longest(findings, longest);
             iterations_text(longest, one, sizeof one);
-            n += (size_t)snprintf(out + n, size - n, "%s%s", i ? ", " : ": ", one);
+            prof_append(out, size, "%s%s", i ? ", " : ": ", one);
         }
-        if (count > PHASES && n < size)
-            n += (size_t)snprintf(out + n, size - n, " and %s more",
-                                  prof_count((int64_t)(count - PHASES)).text);
+        if (count > PHASES)
+            prof_append(out, size, " and %s more", prof_count((int64_t)(count - PHASES)).text);
     }
-    n = strlen(out);
-    n += coverage_text(&findings->coverage, out + n, size - n);
+    append_coverage(&findings->coverage, out, size);
     if (findings->missing_share >= PROF_MISSING_WORK)
-        snprintf(out + n, size - n, "; %s of the work was not recorded: idle time was not analysed",
-                 prof_percent(findings->missing_share).text);
+        prof_append(out, size, "; %s of the work was not recorded: idle time was not analysed",
+                    prof_percent(findings->missing_share).text);
 }
 
 /* "1.42x [1.38, 1.47], measured over 1,529 recorded and 179 unrecorded iterations, ..."; "" where
@@ -320,8 +308,7 @@ void prof_report_finding_net(const struct prof_finding *finding, char *out, size
     if (finding->net_min_ns == PROF_UNKNOWN)
         return;
     snprintf(out, size, "%s to %s without the recording overhead%s",
-             prof_duration_ns(finding->net_min_ns).text,
-             prof_duration_ns(finding->net_max_ns).text,
+             prof_duration_ns(finding->net_min_ns).text, prof_duration_ns(finding->net_max_ns).text,
              finding->net_min_ns ? "" : ": it may be caused by the overhead alone");
 }
 
@@ -331,37 +318,35 @@ void prof_report_finding_place(const struct prof_report_data *data, const struct
 {
     const struct prof_stream *stream = prof_stream(data->capture, place->stream);
     char *path = prof_report_cut(place->path, 60), *name = prof_report_fit(place->name, 40);
-    size_t n = (size_t)snprintf(out, size, "%s at %s", prof_duration_ns(place->duration_ns).text,
-                                prof_duration_ns(place->start_ns).text);
-    if (place->path[0] && n < size)
-        n += (size_t)snprintf(out + n, size - n, " in %s", path ? path : "");
-    if (place->name && n < size)
-        n += (size_t)snprintf(out + n, size - n, ", %s", name ? name : "");
-    if (stream && n < size && stream->native >= 0 && stream->native < ADDRESSES)
-        snprintf(out + n, size - n, ", stream %lld", (long long)stream->native);
+    snprintf(out, size, "%s at %s", prof_duration_ns(place->duration_ns).text,
+             prof_duration_ns(place->start_ns).text);
+    if (place->path[0])
+        prof_append(out, size, " in %s", path ? path : "");
+    if (place->name)
+        prof_append(out, size, ", %s", name ? name : "");
+    if (stream && stream->native >= 0 && stream->native < ADDRESSES)
+        prof_append(out, size, ", stream %lld", (long long)stream->native);
     free(path);
     free(name);
 }
 
 void prof_report_finding_terms(const struct prof_finding *finding, char *out, size_t size)
 {
-    size_t used = 0;
     out[0] = 0;
-    for (size_t i = 0; i < finding->number_count && used < size; i++) {
+    for (size_t i = 0; i < finding->number_count; i++) {
         const struct prof_number *number = &finding->numbers[i];
         char label[64];
         if (!number->term || number->value == 0)
             continue;
         prof_number_label(number, label, sizeof label);
-        used += (size_t)snprintf(out + used, size - used, "%s%s %s",
-                                 number->term < 0 ? " - "
-                                 : used           ? " + "
-                                                  : "",
-                                 prof_number_text(number).text, label);
+        prof_append(out, size, "%s%s %s",
+                    number->term < 0 ? " - "
+                    : *out           ? " + "
+                                     : "",
+                    prof_number_text(number).text, label);
     }
-    if (finding->same_cause && used && used < size)
-        snprintf(out + used, size - used, ", most of it in %s (same cause)",
-                 finding->same_cause->id);
+    if (finding->same_cause && *out)
+        prof_append(out, size, ", most of it in %s (same cause)", finding->same_cause->id);
 }
 
 /* The lines of the program behind a finding's places, each once: "launch (a.c:5) < step; before
@@ -369,16 +354,15 @@ void prof_report_finding_terms(const struct prof_finding *finding, char *out, si
  * "" where they are not known. */
 static void lines_of(const struct prof_finding *finding, char *out, size_t size)
 {
-    size_t used = 0;
     out[0] = 0;
     for (size_t i = 0; i < finding->place_count; i++) {
         const struct prof_place *place = &finding->places[i];
         bool told = false;
         for (size_t k = 0; k < i; k++)
             told |= !strcmp(finding->places[k].line, place->line);
-        if (place->line[0] && !told && used < size)
-            used += (size_t)snprintf(out + used, size - used, "%s%s%s", used ? "; " : "",
-                                     place->line_ends_it ? "before " : "", place->line);
+        if (place->line[0] && !told)
+            prof_append(out, size, "%s%s%s", *out ? "; " : "", place->line_ends_it ? "before " : "",
+                        place->line);
     }
 }
 

@@ -55,11 +55,11 @@ static bool add_copy_name(struct prof_html_events *e, const struct prof_event *e
 {
     const int ends[] = {event->source_kind, event->target_kind};
     char name[96];
-    int length = snprintf(name, sizeof name, "%s", event->name ? event->name : "n/a");
+    snprintf(name, sizeof name, "%s", event->name ? event->name : "n/a");
     for (int i = 0; i < 2; i++) {
         const char *memory = ends[i] > 0 ? prof_memory_kind_text(ends[i]) : "device";
-        if (strcmp(memory, "device") != 0 && length < (int)sizeof name)
-            length += snprintf(name + length, sizeof name - (size_t)length, " %s", memory);
+        if (strcmp(memory, "device") != 0)
+            prof_append(name, sizeof name, " %s", memory);
     }
     const uint32_t *known = prof_names_get(&e->name_index, name, strlen(name));
     char **room = known ? NULL : prof_array_add(&e->copy_names);

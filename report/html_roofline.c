@@ -233,8 +233,7 @@ static void put_product(const struct figure *f, enum prof_ceiling_kind pipe, dou
         return;
     double y = y_of(f, value);
     put_svg_line(f->out, "roof product", from, y, RIGHT, y);
-    size_t n = strlen(text);
-    snprintf(text + n, size - n, ", matmul %s (dashed)", prof_flop_rate(value).text);
+    prof_append(text, size, ", matmul %s (dashed)", prof_flop_rate(value).text);
 }
 
 /* Pipes from the lowest roof up; a label that would lie on the one below it moves up. */
@@ -276,21 +275,19 @@ static void put_roofs(const struct figure *f)
  */
 static void describe_point(const struct prof_roofline_point *p, char *out, size_t size)
 {
-    size_t n = (size_t)snprintf(out, size, "%s FLOP/B, %s", prof_ratio(point_intensity(p)).text,
-                                prof_flop_rate(p->flop_rate).text);
-    if (isfinite(p->roof_share) && n < size)
-        n += (size_t)snprintf(out + n, size - n, ", %s of the nearest roof",
-                              prof_percent(p->roof_share).text);
-    if (isfinite(p->matmul_share) && n < size)
-        n += (size_t)snprintf(out + n, size - n, ", %s of what the library's matrix products reach",
-                              prof_percent(p->matmul_share).text);
-    if (p->bound && n < size)
-        n += (size_t)snprintf(out + n, size - n, "; held back by %s", prof_bound_text(p->bound));
-    else if (p->why && n < size)
-        n += (size_t)snprintf(out + n, size - n, "; %s", p->why);
-    if (n < size)
-        snprintf(out + n, size - n, "; %s in %s", prof_duration_ns(p->time_ns).text,
-                 prof_counted(p->count, "launch", "launches").text);
+    snprintf(out, size, "%s FLOP/B, %s", prof_ratio(point_intensity(p)).text,
+             prof_flop_rate(p->flop_rate).text);
+    if (isfinite(p->roof_share))
+        prof_append(out, size, ", %s of the nearest roof", prof_percent(p->roof_share).text);
+    if (isfinite(p->matmul_share))
+        prof_append(out, size, ", %s of what the library's matrix products reach",
+                    prof_percent(p->matmul_share).text);
+    if (p->bound)
+        prof_append(out, size, "; held back by %s", prof_bound_text(p->bound));
+    else if (p->why)
+        prof_append(out, size, "; %s", p->why);
+    prof_append(out, size, "; %s in %s", prof_duration_ns(p->time_ns).text,
+                prof_counted(p->count, "launch", "launches").text);
 }
 
 static const char *bound_class(enum prof_bound bound)

@@ -166,24 +166,22 @@ static void note_steps(const struct prof_report_data *data, char *out, size_t si
 static bool note_growth(const struct prof_report_data *data, char *out, size_t size)
 {
     const struct prof_memory_profile *p = &data->usage->profile;
-    int used = 0;
+    out[0] = 0;
     for (size_t i = 0; i < p->place_count; i++) {
         const struct prof_memory_place *place = &p->places[i];
         char where[64];
-        if (place->kind >= 0 || isnan(place->growth_bytes) || place->growth_bytes < 1 || used < 0 ||
-            (size_t)used >= size)
+        if (place->kind >= 0 || isnan(place->growth_bytes) || place->growth_bytes < 1)
             continue;
         where_text(data, place->device, place->host, where, sizeof where);
         char *phase = prof_report_cut(p->phase_count > 1 ? place->growth_phase : NULL, 60);
-        used += snprintf(out + used, size - (size_t)used, "%s%s of %s%s%s%s", used ? ", " : "",
-                         prof_bytes(place->growth_bytes).text, where, phase ? " in \"" : "",
-                         phase ? phase : "", phase ? "\"" : "");
+        prof_append(out, size, "%s%s of %s%s%s%s", *out ? ", " : "",
+                    prof_bytes(place->growth_bytes).text, where, phase ? " in \"" : "",
+                    phase ? phase : "", phase ? "\"" : "");
         free(phase);
     }
-    if (used <= 0 || (size_t)used >= size)
+    if (!*out)
         return false;
-    snprintf(out + used, size - (size_t)used,
-             " are live more after each iteration than after the one before.");
+    prof_append(out, size, " are live more after each iteration than after the one before.");
     return true;
 }
 

@@ -111,12 +111,13 @@ struct prof_text prof_report_number(enum prof_report_unit unit, struct prof_repo
         return text;
     }
     if (value.kind == PROF_VALUE_XYZ) {
-        for (int i = 0, used = 0; i < 3; i++)
-            used += value.xyz[i] == PROF_UNKNOWN
-                        ? snprintf(text.text + used, sizeof text.text - (size_t)used, "%s?",
-                                   i ? "x" : "")
-                        : snprintf(text.text + used, sizeof text.text - (size_t)used, "%s%u",
-                                   i ? "x" : "", (unsigned)value.xyz[i]);
+        text.text[0] = 0;
+        for (int i = 0; i < 3; i++) {
+            struct prof_text one = {"?"};
+            if (value.xyz[i] != PROF_UNKNOWN)
+                snprintf(one.text, sizeof one.text, "%u", (unsigned)value.xyz[i]);
+            prof_append(text.text, sizeof text.text, "%s%s", i ? "x" : "", one.text);
+        }
         return text;
     }
     switch (unit) {
@@ -178,10 +179,9 @@ bool prof_report_worth(const struct prof_report_data *data, const struct prof_re
     return !table->optional || (count && (!table->worth || table->worth(data)));
 }
 
-void prof_report_append_wall(const struct prof_report_data *data, char *out, size_t size,
-                             size_t used)
+void prof_report_append_wall(const struct prof_report_data *data, char *out, size_t size)
 {
-    if (data->utilisation.count > 1 && used < size)
-        snprintf(out + used, size - used, "; of wall: 100 %% is one of %s devices",
-                 prof_count((int64_t)data->utilisation.count).text);
+    if (data->utilisation.count > 1)
+        prof_append(out, size, "; of wall: 100 %% is one of %s devices",
+                    prof_count((int64_t)data->utilisation.count).text);
 }

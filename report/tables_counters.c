@@ -96,11 +96,9 @@ static void add_traced(const struct prof_counter_summary *all, char *out, size_t
 {
     const char *before = "; less what tracing adds to each warp: ";
     for (size_t i = 0; i < all->counter_count; i++) {
-        size_t used = strlen(out);
         if (!(all->counters[i].traced > 0))
             continue;
-        snprintf(out + used, size - used, "%s%g %s", before, all->counters[i].traced,
-                 all->counters[i].name);
+        prof_append(out, size, "%s%g %s", before, all->counters[i].traced, all->counters[i].name);
         before = ", ";
     }
 }

@@ -302,15 +302,13 @@ static void host_totals(const struct prof_report_data *data, char *out, size_t s
     const struct prof_cpu *cpu = &data->cpu;
     struct prof_text counted =
         prof_counted(cpu->launching.samples + cpu->others.samples, "sample", "samples");
-    size_t n;
     if (cpu->idle_ns == PROF_UNKNOWN)
-        n = (size_t)snprintf(out, size, "%s, no device work", counted.text);
+        snprintf(out, size, "%s, no device work", counted.text);
     else
-        n = (size_t)snprintf(out, size, "%s; no device worked for %s of %s", counted.text,
-                             prof_duration_ns(cpu->idle_ns).text,
-                             prof_duration_ns(cpu->window_ns).text);
-    if (python_matters(cpu) && n < size)
-        snprintf(out + n, size - n, "; Python's functions n/a (python3.12 -X perf names them)");
+        snprintf(out, size, "%s; no device worked for %s of %s", counted.text,
+                 prof_duration_ns(cpu->idle_ns).text, prof_duration_ns(cpu->window_ns).text);
+    if (python_matters(cpu))
+        prof_append(out, size, "; Python's functions n/a (python3.12 -X perf names them)");
 }
 
 const struct prof_report_table prof_report_host_table = {

@@ -33,19 +33,17 @@ static const void *memory_total(const struct prof_report_data *data)
 static void memory_totals(const struct prof_report_data *data, char *out, size_t size)
 {
     const struct prof_memory_row *all = &data->memory.total;
-    int n = snprintf(out, size, "peak %s at %s", prof_bytes_of(all->peak_bytes).text,
-                     prof_duration_ns(all->peak_ns).text);
-    if (n < 0 || (size_t)n >= size)
-        return;
+    snprintf(out, size, "peak %s at %s", prof_bytes_of(all->peak_bytes).text,
+             prof_duration_ns(all->peak_ns).text);
     if (all->leaks > 0)
-        snprintf(out + n, size - (size_t)n, ", %s of %s allocations %s (%s)",
-                 prof_count(all->leaks).text, prof_count(all->bytes.count).text,
-                 prof_report_is_live(data->info) || prof_report_ran_on(data->info)
-                     ? "not freed so far"
-                     : "never freed",
-                 prof_bytes_of(all->leaked_bytes).text);
+        prof_append(out, size, ", %s of %s allocations %s (%s)", prof_count(all->leaks).text,
+                    prof_count(all->bytes.count).text,
+                    prof_report_is_live(data->info) || prof_report_ran_on(data->info)
+                        ? "not freed so far"
+                        : "never freed",
+                    prof_bytes_of(all->leaked_bytes).text);
     else
-        snprintf(out + n, size - (size_t)n, ", everything freed");
+        prof_append(out, size, ", everything freed");
 }
 
 const struct prof_report_table prof_report_memory_table = {

@@ -281,12 +281,12 @@ static bool rank_worth(const struct prof_report_data *data)
 static void rank_totals(const struct prof_report_data *data, char *out, size_t size)
 {
     const struct prof_ranks *ranks = &data->ranks;
-    int n = snprintf(out, size, "%s", prof_count((int64_t)ranks->count).text);
-    if (n > 0 && ranks->missing > 0)
-        n += snprintf(out + n, size - (size_t)n, " of %s", prof_count(ranks->world_size).text);
-    if (n > 0 && !isnan(ranks->imbalance))
-        snprintf(out + n, size - (size_t)n, "; the most compute is %s above the mean",
-                 prof_percent(ranks->imbalance).text);
+    snprintf(out, size, "%s", prof_count((int64_t)ranks->count).text);
+    if (ranks->missing > 0)
+        prof_append(out, size, " of %s", prof_count(ranks->world_size).text);
+    if (!isnan(ranks->imbalance))
+        prof_append(out, size, "; the most compute is %s above the mean",
+                    prof_percent(ranks->imbalance).text);
 }
 
 const struct prof_report_table prof_report_ranks_table = {

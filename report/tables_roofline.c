@@ -1,7 +1,6 @@
 /* The tables of the roofline, and what their reader has to know: which roofs, from where, and what
  * is missing. */
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -12,24 +11,7 @@
 
 /* ---- notes ----------------------------------------------------------------------------------- */
 
-struct note {
-    char *out;
-    size_t used;
-};
-
-static void append_note(struct note *note, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
-static void append_note(struct note *note, const char *format, ...)
-{
-    va_list ap;
-    size_t room = PROF_REPORT_NOTE_BYTES - note->used;
-    va_start(ap, format);
-    int wrote = vsnprintf(note->out + note->used, room, format, ap);
-    va_end(ap);
-    if (wrote > 0)
-        note->used += (size_t)wrote < room ? (size_t)wrote : room - 1;
-}
+#define ADD_NOTE(note, ...) prof_append(note, PROF_REPORT_NOTE_BYTES, __VA_ARGS__)
 
 bool prof_report_roof_source(const struct prof_ceilings *ceilings, int64_t device, char *out,
                              size_t size)
@@ -58,30 +40,30 @@ bool prof_report_roof_source(const struct prof_ceilings *ceilings, int64_t devic
     return measured || theoretical;
 }
 
-static void append_roof(struct note *note, const char *word, struct prof_text value, bool *first)
+static void append_roof(char *note, const char *word, struct prof_text value, bool *first)
 {
     if (value.text[0] == 'n') /* n/a */
         return;
-    append_note(note, "%s%s %s", *first ? ": " : ", ", word, value.text);
+    ADD_NOTE(note, "%s%s %s", *first ? ": " : ", ", word, value.text);
     *first = false;
 }
 
 #define SLOWED 0.97 /* of a burst: below, what is sustained is worth a word */
 
-static void append_rate(struct note *note, const struct prof_ceiling *c)
+static void append_rate(char *note, const struct prof_ceiling *c)
 {
-    append_note(note, " %s", prof_flop_rate(c->value).text);
+    ADD_NOTE(note, " %s", prof_flop_rate(c->value).text);
     if (c->sustained < SLOWED * c->value)
-        append_note(note, " (%s sustained)", prof_flop_rate(c->sustained).text);
+        ADD_NOTE(note, " (%s sustained)", prof_flop_rate(c->sustained).text);
 }
 
-static void append_pipe(struct note *note, const struct prof_ceilings *ceilings, int64_t device,
+static void append_pipe(char *note, const struct prof_ceilings *ceilings, int64_t device,
                         enum prof_ceiling_kind kind, const char *word, bool *first)
 {
     const struct prof_ceiling *c = prof_ceiling_find(ceilings, device, kind);
     if (!c)
         return;
-    append_note(note, "%s%s", *first ? ": " : ", ", word);
+    ADD_NOTE(note, "%s%s", *first ? ": " : ", ", word);
     append_rate(note, c);
     *first = false;
 }
@@ -114,7 +96,7 @@ static const char *pipe_word(enum prof_ceiling_kind pipe)
 }
 
 /* What the vendor's library makes of those pipes: "; matrix products reach FP32 51 TFLOP/s". */
-static void append_products(struct note *note, const struct prof_roofline *roofline, int64_t device)
+static void append_products(char *note, const struct prof_roofline *roofline, int64_t device)
 {
     bool first = true;
     for (enum prof_ceiling_kind k = PROF_CEILING_FP64; k <= PROF_CEILING_TENSOR_FP8; k++) {
@@ -124,29 +106,28 @@ static void append_products(struct note *note, const struct prof_roofline *roofl
                 : NULL;
         if (!c)
             continue;
-        append_note(note, "%s %s", first ? "; matrix products reach" : ",", pipe_word(k));
+        ADD_NOTE(note, "%s %s", first ? "; matrix products reach" : ",", pipe_word(k));
         append_rate(note, c);
         first = false;
     }
 }
 
-static void describe_roofs(const struct prof_roofline *roofline, int64_t id, char *out)
+static void describe_roofs(const struct prof_roofline *roofline, int64_t id, char *note)
 {
     const struct prof_ceilings *ceilings = &roofline->ceilings;
-    struct note note = {.out = out};
     char source[64];
     bool first = true;
-    out[0] = 0;
+    note[0] = 0;
     if (!prof_report_roof_source(ceilings, id, source, sizeof source))
         return;
-    append_note(&note, "%s", source);
+    ADD_NOTE(note, "%s", source);
     for (enum prof_roof_level level = PROF_ROOF_DRAM; level <= PROF_ROOF_L2; level++)
-        append_roof(&note, prof_roof_level_text(level),
+        append_roof(note, prof_roof_level_text(level),
                     prof_rate(prof_roof_ceiling(ceilings, id, level)), &first);
     for (enum prof_ceiling_kind k = PROF_CEILING_FP64; k <= PROF_CEILING_TENSOR_FP8; k++)
         if (pipe_is_listed(roofline, id, k))
-            append_pipe(&note, ceilings, id, k, pipe_word(k), &first);
-    append_products(&note, roofline, id);
+            append_pipe(note, ceilings, id, k, pipe_word(k), &first);
+    append_products(note, roofline, id);
 }
 
 /* Puts the device with those of which the same is true, while there is room for another kind. */
@@ -169,24 +150,24 @@ static void group_device(const struct prof_report_data *data, int64_t id, struct
     groups[at].count++;
 }
 
-static void append_group(const struct prof_report_data *data, const struct alike *group, char *out)
+static void append_group(const struct prof_report_data *data, const struct alike *group, char *note)
 {
-    struct note note = {.out = out};
     const size_t room = sizeof group->devices / sizeof group->devices[0];
     size_t named = group->count <= room ? group->count : room - 1;
-    append_note(&note, group->roofs[0] ? "Roofs of " : "No roofs are known of ");
+    note[0] = 0;
+    ADD_NOTE(note, group->roofs[0] ? "Roofs of " : "No roofs are known of ");
     for (size_t i = 0; i < named; i++)
-        append_note(&note, "%s%s",
-                    !i                      ? ""
-                    : i + 1 == group->count ? " and "
-                                            : ", ",
-                    prof_report_device_label(prof_device(data->capture, group->devices[i])));
+        ADD_NOTE(note, "%s%s",
+                 !i                      ? ""
+                 : i + 1 == group->count ? " and "
+                                         : ", ",
+                 prof_report_device_label(prof_device(data->capture, group->devices[i])));
     if (named < group->count)
-        append_note(&note, " and %zu more", group->count - named);
+        ADD_NOTE(note, " and %zu more", group->count - named);
     if (group->roofs[0])
-        append_note(&note, ", %s", group->roofs);
+        ADD_NOTE(note, ", %s", group->roofs);
     else
-        append_note(&note, ": perfkit device --measure, then record again");
+        ADD_NOTE(note, ": perfkit device --measure, then record again");
 }
 
 #define REASONS 16 /* there are not so many */

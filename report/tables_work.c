@@ -186,16 +186,13 @@ static void kernel_totals(const struct prof_report_data *data, char *out, size_t
                                            : "launches";
     int64_t others = data->filter ? 0 : prof_other_kernels(data->capture); /* in one row */
     int64_t count = (int64_t)all->count + (others ? others - 1 : 0);
-    int n = snprintf(out, size, "%s %s of %s kernel%s, %s", prof_count(all->kernels).text, what,
-                     prof_count(count).text, count == 1 ? "" : "s",
-                     prof_duration_ns(all->listed_ns).text);
-    if (nodes > 0 && n > 0 && (size_t)n < size)
-        n += snprintf(out + n, size - (size_t)n, "; %s in graphs", prof_count(nodes).text);
-    if (all->unfinished > 0 && n > 0 && (size_t)n < size)
-        n += snprintf(out + n, size - (size_t)n, "; %s not seen to end",
-                      prof_count(all->unfinished).text);
-    if (n > 0)
-        prof_report_append_wall(data, out, size, (size_t)n);
+    snprintf(out, size, "%s %s of %s kernel%s, %s", prof_count(all->kernels).text, what,
+             prof_count(count).text, count == 1 ? "" : "s", prof_duration_ns(all->listed_ns).text);
+    if (nodes > 0)
+        prof_append(out, size, "; %s in graphs", prof_count(nodes).text);
+    if (all->unfinished > 0)
+        prof_append(out, size, "; %s not seen to end", prof_count(all->unfinished).text);
+    prof_report_append_wall(data, out, size);
 }
 
 const struct prof_report_table prof_report_kernels_table = {
@@ -253,7 +250,7 @@ TABLE_ROWS(transfer, data->transfers.rows, data->transfers.count)
 static void transfer_totals(const struct prof_report_data *data, char *out, size_t size)
 {
     prof_memory_operations_text(&data->transfers.total, out, size);
-    prof_report_append_wall(data, out, size, strlen(out));
+    prof_report_append_wall(data, out, size);
 }
 
 const struct prof_report_table prof_report_transfers_table = {
@@ -358,11 +355,10 @@ TABLE_ROWS(range, data->ranges.rows, data->ranges.count)
 
 static void range_totals(const struct prof_report_data *data, char *out, size_t size)
 {
-    int n = snprintf(out, size, "%s range%s", prof_count(data->ranges.ranges).text,
-                     data->ranges.ranges == 1 ? "" : "s");
-    if (data->ranges.open > 0 && n > 0 && (size_t)n < size)
-        snprintf(out + n, size - (size_t)n, ", %s never closed",
-                 prof_count(data->ranges.open).text);
+    snprintf(out, size, "%s range%s", prof_count(data->ranges.ranges).text,
+             data->ranges.ranges == 1 ? "" : "s");
+    if (data->ranges.open > 0)
+        prof_append(out, size, ", %s never closed", prof_count(data->ranges.open).text);
 }
 
 const struct prof_report_table prof_report_ranges_table = {
@@ -417,15 +413,13 @@ TABLE_ROWS(line, data->lines.rows, data->lines.count)
 static void line_totals(const struct prof_report_data *data, char *out, size_t size)
 {
     const struct prof_launch_lines *lines = &data->lines;
-    size_t used = (size_t)snprintf(out, size, "%s, %s",
-                                   prof_counted((int64_t)lines->count, "place", "places").text,
-                                   prof_duration_ns(lines->device_ns - lines->unknown_ns).text);
-    if (lines->unknown_operations && used < size)
-        used += (size_t)snprintf(
-            out + used, size - used, "; %s without a stack, %s",
-            prof_counted(lines->unknown_operations, "operation", "operations").text,
-            prof_duration_ns(lines->unknown_ns).text);
-    prof_report_append_wall(data, out, size, used);
+    snprintf(out, size, "%s, %s", prof_counted((int64_t)lines->count, "place", "places").text,
+             prof_duration_ns(lines->device_ns - lines->unknown_ns).text);
+    if (lines->unknown_operations)
+        prof_append(out, size, "; %s without a stack, %s",
+                    prof_counted(lines->unknown_operations, "operation", "operations").text,
+                    prof_duration_ns(lines->unknown_ns).text);
+    prof_report_append_wall(data, out, size);
 }
 
 const struct prof_report_table prof_report_lines_table = {

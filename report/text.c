@@ -89,8 +89,7 @@ static void print_balances(const struct prof_report_page *page, const struct pro
 {
     /* Calls are counted when they are made, whatever filter a report has afterwards. */
     char line[1024];
-    size_t n = (size_t)snprintf(line, sizeof line,
-                                "called and recorded%s:", whole_run ? " in the whole run" : "");
+    snprintf(line, sizeof line, "called and recorded%s:", whole_run ? " in the whole run" : "");
     size_t even = 0;
     if (!trust->total_count)
         fputs("  no calls were counted\n", page->out);
@@ -101,11 +100,9 @@ static void print_balances(const struct prof_report_page *page, const struct pro
             continue;
         }
         char *subject = prof_report_cut(row->called == 1 ? row->subject : plural(row->subject), 40);
-        int wrote = snprintf(line + n, sizeof line - n, "%s %s %s", even++ ? "," : "",
-                             prof_count(row->called).text, subject ? subject : "n/a");
+        prof_append(line, sizeof line, "%s %s %s", even++ ? "," : "", prof_count(row->called).text,
+                    subject ? subject : "n/a");
         free(subject);
-        if (wrote > 0 && (size_t)wrote < sizeof line - n)
-            n += (size_t)wrote;
     }
     print_graph_work(page, &trust->graphs);
     if (even)
@@ -189,14 +186,13 @@ static void print_machine(const struct prof_report_page *page, const struct prof
     prof_report_when(info->start_realtime_ns, when, sizeof when);
     bool so_far = data->info->duration_ns == PROF_UNKNOWN && !data->filter;
     int64_t ran_ns = so_far ? prof_end_ns(data->capture) : info->duration_ns;
-    size_t n =
-        (size_t)snprintf(line, sizeof line, "%s%s from %s on %s", prof_duration_ns(ran_ns).text,
-                         !so_far || ran_ns == PROF_UNKNOWN ? ""
-                         : prof_report_ran_on(data->info)  ? " until this copy was kept"
-                                                           : " so far",
-                         when, host ? host : "");
+    snprintf(line, sizeof line, "%s%s from %s on %s", prof_duration_ns(ran_ns).text,
+             !so_far || ran_ns == PROF_UNKNOWN ? ""
+             : prof_report_ran_on(data->info)  ? " until this copy was kept"
+                                               : " so far",
+             when, host ? host : "");
     if (ended_well(page, data))
-        snprintf(line + n, sizeof line - n, "; exit status 0");
+        prof_append(line, sizeof line, "; exit status 0");
     headline(page, "Ran", line);
     snprintf(line, sizeof line, "%s, %s processors, %s", cpu ? cpu : "",
              prof_count(info->cpu_count).text, kernel ? kernel : "");
@@ -363,14 +359,14 @@ static void print_device(const struct prof_report_page *page, const struct prof_
              prof_count(row->max_concurrent_kernels).text,
              row->max_concurrent_kernels == 1 ? "" : "s");
     prof_report_wrap(page, 2, "", line);
-    size_t used = (size_t)snprintf(
-        line, sizeof line, "idle: %s before the first operation, %s in %s, %s after the last one",
-        prof_duration_ns(row->lead_ns).text, prof_duration_ns(row->gap_ns).text,
-        prof_counted(row->gap_count, "gap", "gaps").text, prof_duration_ns(row->tail_ns).text);
+    snprintf(line, sizeof line,
+             "idle: %s before the first operation, %s in %s, %s after the last one",
+             prof_duration_ns(row->lead_ns).text, prof_duration_ns(row->gap_ns).text,
+             prof_counted(row->gap_count, "gap", "gaps").text, prof_duration_ns(row->tail_ns).text);
     if (row->gaps_listed)
-        snprintf(line + used, sizeof line - used, "; longest gap %s from %s on",
-                 prof_duration_ns(row->gaps[0].duration_ns).text,
-                 prof_duration_ns(row->gaps[0].start_ns).text);
+        prof_append(line, sizeof line, "; longest gap %s from %s on",
+                    prof_duration_ns(row->gaps[0].duration_ns).text,
+                    prof_duration_ns(row->gaps[0].start_ns).text);
     prof_report_wrap(page, 2, "", line);
     if (row->energy.joules > 0) {
         prof_report_energy(row, line, sizeof line);
@@ -392,25 +388,24 @@ static void print_states(const struct prof_report_page *page, const struct prof_
 {
     const struct prof_device *device = prof_device(data->capture, physical);
     int64_t window = data->findings.window_ns;
-    char line[600];
-    size_t told = 0, used = 0, n = sizeof line;
+    char line[600] = "";
+    size_t told = 0;
     int64_t rest = window; /* the shares are of the whole interval: what is left out is named */
     if (data->utilisation.count > 1)
-        used += (size_t)snprintf(line, n, "%s, ", prof_report_device_label(device));
-    used += (size_t)snprintf(line + used, n - used,
-                             "in the %s analysed below:", prof_duration_ns(window).text);
-    for (size_t i = 0; i < data->state_count && told < SCREEN_STATES && used < n; i++) {
+        prof_append(line, sizeof line, "%s, ", prof_report_device_label(device));
+    prof_append(line, sizeof line, "in the %s analysed below:", prof_duration_ns(window).text);
+    for (size_t i = 0; i < data->state_count && told < SCREEN_STATES; i++) {
         const struct prof_report_state *state = &data->states[i];
         double share = (double)state->ns / (double)window;
         if (state->device != physical || share < LEAST_STATE)
             continue;
         rest -= state->ns;
-        used += (size_t)snprintf(line + used, n - used, "%s %s %s", told++ ? ";" : "",
-                                 prof_percent(share).text, prof_slice_text(state->slice));
+        prof_append(line, sizeof line, "%s %s %s", told++ ? ";" : "", prof_percent(share).text,
+                    prof_slice_text(state->slice));
     }
-    if (told && rest > 0 && used < n)
-        snprintf(line + used, n - used, "; %s other",
-                 prof_percent((double)rest / (double)window).text);
+    if (told && rest > 0)
+        prof_append(line, sizeof line, "; %s other",
+                    prof_percent((double)rest / (double)window).text);
     if (told)
         prof_report_wrap(page, 2, "", line);
 }

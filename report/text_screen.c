@@ -190,7 +190,6 @@ static bool name_row(const struct prof_report_data *data, const struct prof_repo
     static const char *const keys[] = {"name", "source", "target"};
     const struct prof_report_column *share = screen_column(table, "share");
     struct prof_report_value value = {0};
-    size_t used = 0;
     out[0] = 0;
     for (size_t i = 0; share && i < sizeof keys / sizeof keys[0]; i++) {
         const struct prof_report_column *column = screen_column(table, keys[i]);
@@ -198,14 +197,13 @@ static bool name_row(const struct prof_report_data *data, const struct prof_repo
         if (value.kind != PROF_VALUE_TEXT || !value.text || (i && !strcmp(value.text, "device")))
             continue;
         char *name = prof_report_fit(value.text, cells);
-        used +=
-            (size_t)snprintf(out + used, size - used, "%s%s", used ? " " : "", name ? name : "");
+        prof_append(out, size, "%s%s", *out ? " " : "", name ? name : "");
         free(name);
     }
-    value = used ? prof_report_value(data, share, row) : value;
-    if (!used || value.kind != PROF_VALUE_REAL || !(value.real > 0))
+    value = *out ? prof_report_value(data, share, row) : value;
+    if (!*out || value.kind != PROF_VALUE_REAL || !(value.real > 0))
         return false;
-    snprintf(out + used, size - used, " %s", prof_percent(value.real).text);
+    prof_append(out, size, " %s", prof_percent(value.real).text);
     return true;
 }
 

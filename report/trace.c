@@ -57,9 +57,9 @@ uint32_t prof_trace_stack(struct prof_trace *t, int64_t stack)
 static void write_callers(struct prof_capture *capture, int64_t stack, char *out, size_t size)
 {
     const struct prof_frame *frames, *via;
-    size_t count = prof_stack_callers(capture, PROF_STACK_WORK, stack, &frames, &via), used = 0;
+    size_t count = prof_stack_callers(capture, PROF_STACK_WORK, stack, &frames, &via);
     out[0] = 0;
-    for (size_t i = 0; i < count && i < CALLERS && used < size; i++) {
+    for (size_t i = 0; i < count && i < CALLERS; i++) {
         struct prof_frame frame = frames[i];
         char *name = prof_report_fit(frame.function, CALLER_CELLS);
         frame.function = name ? name : "n/a";
@@ -67,8 +67,7 @@ static void write_callers(struct prof_capture *capture, int64_t stack, char *out
         if (!text)
             prof_note(PROF_NOMEM);
         else
-            used += (size_t)snprintf(out + used, size - used, "%.*s",
-                                     prof_report_head(text, CALLER_BYTES), text);
+            prof_append(out, size, "%.*s", prof_report_head(text, CALLER_BYTES), text);
         free(text);
         free(name);
     }

@@ -262,16 +262,14 @@ static void draw_device(const struct tui_dashboard *d, const struct tui_model *m
         sum += h->busy_us[i];
     double share = sum / 1e6 / (TUI_SPARK - from);
     char now[160];
-    int used = snprintf(now, sizeof now, "%s busy", prof_percent(share).text);
+    snprintf(now, sizeof now, "%s busy", prof_percent(share).text);
     if (h->power_now_mw != PROF_UNKNOWN)
-        used += snprintf(now + used, sizeof now - (size_t)used, "  %lld W",
-                         (long long)(h->power_now_mw / 1000));
+        prof_append(now, sizeof now, "  %lld W", (long long)(h->power_now_mw / 1000));
     if (h->energy_j > 0)
-        used +=
-            snprintf(now + used, sizeof now - (size_t)used, "  %s", prof_joules(h->energy_j).text);
+        prof_append(now, sizeof now, "  %s", prof_joules(h->energy_j).text);
     if (h->used_bytes != PROF_UNKNOWN)
-        snprintf(now + used, sizeof now - (size_t)used, "  %s of %s",
-                 prof_bytes_of(h->used_bytes).text, prof_bytes_of(h->total_bytes).text);
+        prof_append(now, sizeof now, "  %s of %s", prof_bytes_of(h->used_bytes).text,
+                    prof_bytes_of(h->total_bytes).text);
     draw_curve(grid, y, device && device->values.title ? device->values.title : "device", now,
                share, h->busy_us, 1e6);
 }

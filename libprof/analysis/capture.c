@@ -303,27 +303,18 @@ const char *prof_jit_operation_text(int operation)
 struct prof_text prof_launch_shape(const struct prof_config *config)
 {
     struct prof_text out = {""};
-    size_t used = 0;
     if (!config)
         return (struct prof_text){"n/a"};
     for (int part = 0; part < 2; part++) {
         const int64_t *size = part ? config->block : config->grid;
-        if (size[0] == PROF_UNKNOWN) {
-            used += (size_t)snprintf(out.text + used, sizeof out.text - used, "auto");
-        } else {
-            used += (size_t)snprintf(out.text + used, sizeof out.text - used, "%lld",
-                                     (long long)size[0]);
-            for (int i = 1; i < 3 && used < sizeof out.text; i++) {
-                bool more = size[i] > 1 || (i == 1 && size[2] > 1);
-                if (more)
-                    used += (size_t)snprintf(out.text + used, sizeof out.text - used, ",%lld",
-                                             (long long)size[i]);
-            }
-        }
-        if (!part && used < sizeof out.text)
-            used += (size_t)snprintf(out.text + used, sizeof out.text - used, " x ");
-        if (used >= sizeof out.text)
-            break;
+        prof_append(out.text, sizeof out.text, part ? " x " : "");
+        if (size[0] == PROF_UNKNOWN)
+            prof_append(out.text, sizeof out.text, "auto");
+        else
+            prof_append(out.text, sizeof out.text, "%lld", (long long)size[0]);
+        for (int i = 1; i < 3 && size[0] != PROF_UNKNOWN; i++)
+            if (size[i] > 1 || (i == 1 && size[2] > 1))
+                prof_append(out.text, sizeof out.text, ",%lld", (long long)size[i]);
     }
     return out;
 }

@@ -11,6 +11,12 @@
 #include "libprof/include/prof.h"
 #include "libprof/store/store.h"
 
+/* What the values of an enum are called, of a list with rows of value, name and text. */
+struct prof_words {
+    const char *name, *text;
+};
+#define PROF_WORDS(value, name, text) {name, text},
+
 struct prof_arena {
     char *block;
     size_t used, size;

@@ -166,10 +166,10 @@ static void set_spans(struct work *w, size_t max_points)
 static enum prof_status read_counter_samples(struct work *w, struct prof_error *err)
 {
     char sql[512];
-    size_t used = (size_t)snprintf(sql, sizeof sql, "SELECT counter_device, start, duration");
+    snprintf(sql, sizeof sql, "SELECT counter_device, start, duration");
     for (unsigned i = 0; i < WIRE_COUNTER_SLOTS; i++)
-        used += (size_t)snprintf(sql + used, sizeof sql - used, ", c%u", i);
-    snprintf(sql + used, sizeof sql - used, " FROM counter_sample");
+        prof_append(sql, sizeof sql, ", c%u", i);
+    prof_append(sql, sizeof sql, " FROM counter_sample");
     enum prof_status status =
         prof_scan(w->capture, "SELECT id, uuid, ordinal FROM counter_device ORDER BY id",
                   add_line_source, w, err);

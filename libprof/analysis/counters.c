@@ -312,9 +312,8 @@ static bool add_counter_sample(void *user, sqlite3_stmt *row)
 static enum prof_status scan_values(struct work *w, struct prof_error *err)
 {
     char columns[256] = "", sql[512];
-    size_t used = 0;
     for (unsigned i = 0; i < WIRE_COUNTER_SLOTS; i++)
-        used += (size_t)snprintf(columns + used, sizeof columns - used, ", c%u", i);
+        prof_append(columns, sizeof columns, ", c%u", i);
     counter_samples_sql(&w->base, columns, sql, sizeof sql);
     enum prof_status status = PROF_OK;
     for (int i = 0; !status && i < 2; i++) {

@@ -50,7 +50,7 @@ static void put_number(const struct prof_device *d, char *out)
         snprintf(out, WORDS, "%s %lld", kind, (long long)d->ordinal);
 }
 
-/* ---- what distinguishes devices of one number ------------------------------------------------- */
+/* ---- what distinguishes devices of one number ------------------------------------------------ */
 
 /* Each writes nothing where it is not known. */
 typedef void trait(const struct prof_device *d, const struct prof_process *p, char *out);
@@ -120,7 +120,7 @@ static void put_title(const struct prof_capture *capture, const struct prof_devi
     if (!*told)
         *out = 0;
     else
-        snprintf(out + strlen(out), WORDS - strlen(out), " (%.60s)", told);
+        prof_append(out, WORDS, " (%.60s)", told);
     make_printable(out);
 }
 

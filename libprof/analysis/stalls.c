@@ -307,14 +307,14 @@ enum prof_status prof_stalls(struct prof_capture *capture, const struct prof_fil
 {
     struct work w = {.capture = capture};
     char sql[4096];
-    size_t used = (size_t)snprintf(sql, sizeof sql,
-                                   "SELECT f.name, c.id, f.cubin, s.offset, s.line, f.lines, "
-                                   "x.process, x.device, n.value, p.value, t.value, s.not_issued");
+    snprintf(sql, sizeof sql,
+             "SELECT f.name, c.id, f.cubin, s.offset, s.line, f.lines, "
+             "x.process, x.device, n.value, p.value, t.value, s.not_issued");
     *result = (struct prof_stalls){0};
     for (int i = 0; i < PROF_STALL_REASONS; i++)
-        used += (size_t)snprintf(sql + used, sizeof sql - used, ", s.%s", reasons[i].name);
-    snprintf(
-        sql + used, sizeof sql - used,
+        prof_append(sql, sizeof sql, ", s.%s", reasons[i].name);
+    prof_append(
+        sql, sizeof sql,
         " FROM stall s JOIN stall_function f ON f.id=s.function LEFT JOIN context x ON "
         "x.id=f.context LEFT JOIN string n ON n.id=f.name LEFT JOIN string p ON p.id=s.file "
         "LEFT JOIN string t ON t.id=s.sass LEFT JOIN (SELECT name, min(id) id FROM "

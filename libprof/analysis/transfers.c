@@ -110,14 +110,14 @@ void prof_memory_operations_add(struct prof_memory_operations *sum, int kind, in
 
 void prof_memory_operations_text(const struct prof_memory_operations *sum, char *out, size_t size)
 {
-    int n = 0;
+    *out = 0;
     if (sum->memcpys || !sum->memsets)
-        n = snprintf(out, size, "%s (%s, %s)", prof_counted(sum->memcpys, "memcpy", "memcpys").text,
-                     prof_bytes_of(sum->memcpy_bytes).text, prof_duration_ns(sum->memcpy_ns).text);
+        snprintf(out, size, "%s (%s, %s)", prof_counted(sum->memcpys, "memcpy", "memcpys").text,
+                 prof_bytes_of(sum->memcpy_bytes).text, prof_duration_ns(sum->memcpy_ns).text);
     if (sum->memsets)
-        snprintf(out + n, size - (size_t)n, "%s%s (%s, %s)", n ? ", " : "",
-                 prof_counted(sum->memsets, "memset", "memsets").text,
-                 prof_bytes_of(sum->memset_bytes).text, prof_duration_ns(sum->memset_ns).text);
+        prof_append(out, size, "%s%s (%s, %s)", *out ? ", " : "",
+                    prof_counted(sum->memsets, "memset", "memsets").text,
+                    prof_bytes_of(sum->memset_bytes).text, prof_duration_ns(sum->memset_ns).text);
 }
 
 PROF_ORDER(by_transfer_sum, struct prof_transfer_row, PROF_DESCENDING(duration_ns.sum),

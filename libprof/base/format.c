@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdbool.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -263,4 +264,13 @@ struct prof_text prof_percent(double share)
     size_t n = prof_print_fixed(t.text, share * 100, 1);
     memcpy(t.text + n, " %", 3);
     return t;
+}
+
+void prof_append(char *text, size_t size, const char *format, ...)
+{
+    size_t used = strlen(text);
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text + used, size - used, format, arguments);
+    va_end(arguments);
 }

@@ -65,6 +65,10 @@ size_t prof_print_real(char *out, double value);
 /* Fixed decimals (0..9), halves rounded away from 0; |value| < 1e18. */
 size_t prof_print_fixed(char *out, double value, int decimals);
 
+/* Append what fits to a text in `size` bytes. */
+void prof_append(char *text, size_t size, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
 #ifdef __cplusplus
 }
 #endif

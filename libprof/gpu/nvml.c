@@ -453,15 +453,14 @@ void prof_nvml_throttle_text(int64_t reasons, char *out, int size)
     static const char *const words[] = {"idle",        "clock setting", "power cap",
                                         "hw slowdown", "sync boost",    "sw thermal",
                                         "hw thermal",  "power brake",   "display"};
-    int used = 0;
     if (reasons == PROF_UNKNOWN || reasons == 0) {
         snprintf(out, (size_t)size, "%s", reasons ? "n/a" : "none");
         return;
     }
     out[0] = '\0';
-    for (int i = 0; i < (int)(sizeof words / sizeof words[0]) && used < size; i++)
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
         if (reasons >> i & 1)
-            used += snprintf(out + used, (size_t)(size - used), "%s%s", used ? ", " : "", words[i]);
-    if (!used)
+            prof_append(out, (size_t)size, "%s%s", *out ? ", " : "", words[i]);
+    if (!*out)
         snprintf(out, (size_t)size, "other");
 }

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "libprof/base/format.h"
 #include "libprof/store/baseline_file.h"
 #include "libprof/store/schema.h"
 #include "libprof/store/store.h"
@@ -168,19 +169,19 @@ int64_t prof_baseline_id(const struct prof_baseline_file *file, const char *name
 enum prof_status prof_baseline_unknown(const struct prof_baseline_file *file, const char *name,
                                        struct prof_error *err)
 {
-    char names[256];
-    size_t used = 0, count = 0;
+    char names[256] = "";
+    size_t count = 0;
     sqlite3_stmt *row = prof_baseline_prepare(file, "SELECT name FROM baseline ORDER BY name", "");
-    for (; row && sqlite3_step(row) == SQLITE_ROW && used < sizeof names - 1; count++)
-        used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", count ? ", " : "",
-                                 (const char *)sqlite3_column_text(row, 0));
+    for (; row && sqlite3_step(row) == SQLITE_ROW; count++)
+        prof_append(names, sizeof names, "%s%s", count ? ", " : "",
+                    (const char *)sqlite3_column_text(row, 0));
     sqlite3_finalize(row);
     if (!count)
         return prof_fail(err, PROF_NOTFOUND,
                          "%s holds no baselines: save one with perfkit baseline save %s FILE",
                          file->path, name);
     return prof_fail(err, PROF_NOTFOUND, "there is no baseline '%s' in %s, but %s%s", name,
-                     file->path, names, used >= sizeof names - 1 ? "..." : "");
+                     file->path, names, strlen(names) >= sizeof names - 1 ? "..." : "");
 }
 
 /* ---- opening --------------------------------------------------------------------------------- */

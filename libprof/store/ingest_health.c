@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "libprof/base/format.h"
 #include "libprof/base/regular.h"
 #include "libprof/store/ingest_private.h"
 
@@ -491,10 +492,9 @@ static bool device_records_at_risk(const struct prof_ingest *ingest,
 static void append_count(char *out, size_t size, uint64_t count, const char *one, const char *many,
                          const char *before)
 {
-    size_t used = strlen(out);
-    if (count && used < size)
-        snprintf(out + used, size - used, "%s%llu %s", before, (unsigned long long)count,
-                 count == 1 ? one : many);
+    if (count)
+        prof_append(out, size, "%s%llu %s", before, (unsigned long long)count,
+                    count == 1 ? one : many);
 }
 
 /* The records that may be missing are those of what the device did since all were fetched, and of
@@ -524,12 +524,11 @@ static enum prof_status write_risk(struct prof_ingest *ingest, const struct inge
     append_count(note, sizeof note, launches, "launch", "launches", "; ");
     append_count(note, sizeof note, copies, "memcpy or memset", "memcpys and memsets",
                  launches ? " and " : "; ");
-    size_t used = strlen(note);
-    snprintf(note + used, sizeof note - used, "%s",
-             lacking == 1                ? " is known to have none"
-             : lacking                   ? " are known to have none"
-             : tally[TALLY_CUDA_STARTED] ? "; calls made since then are not counted"
-                                         : "");
+    prof_append(note, sizeof note, "%s",
+                lacking == 1                ? " is known to have none"
+                : lacking                   ? " are known to have none"
+                : tally[TALLY_CUDA_STARTED] ? "; calls made since then are not counted"
+                                            : "");
     return ingest_health_line(ingest, process->row, PROF_HEALTH_risk_device_records, NULL, &lacking,
                               note);
 }

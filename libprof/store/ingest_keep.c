@@ -321,24 +321,24 @@ static enum prof_status write_reasons(struct prof_ingest *window, int64_t number
         char note[400];
         for (size_t i = 0; reason && i < sizeof texts / sizeof *texts; i++)
             text = strcmp(texts[i].reason, reason) ? text : texts[i].text;
-        int used = snprintf(note, sizeof note, "%s at %s", text,
-                            prof_duration_ns(sqlite3_column_int64(row, 1)).text);
+        snprintf(note, sizeof note, "%s at %s", text,
+                 prof_duration_ns(sqlite3_column_int64(row, 1)).text);
         if (sqlite3_column_type(row, 5) != SQLITE_NULL)
-            used += snprintf(note + used, sizeof note - (size_t)used, " in process %lld",
-                             (long long)sqlite3_column_int64(row, 5));
+            prof_append(note, sizeof note, " in process %lld",
+                        (long long)sqlite3_column_int64(row, 5));
         if (sqlite3_column_int64(row, 2))
-            snprintf(note + used, sizeof note - (size_t)used, ": %s%.100s%s%s, usually %s",
-                     name ? "\"" : "", name ? name : "", name ? "\" " : "",
-                     prof_duration_ns(sqlite3_column_int64(row, 2)).text,
-                     prof_duration_ns(sqlite3_column_int64(row, 3)).text);
+            prof_append(note, sizeof note, ": %s%.100s%s%s, usually %s", name ? "\"" : "",
+                        name ? name : "", name ? "\" " : "",
+                        prof_duration_ns(sqlite3_column_int64(row, 2)).text,
+                        prof_duration_ns(sqlite3_column_int64(row, 3)).text);
         if (!count++)
             snprintf(why, size, "%s", note);
         if (count <= 20)
             status = ingest_health_line(window, 0, PROF_HEALTH_capture_kept, NULL, NULL, note);
     }
     PROF_TRY(ingest_query_end(window, row, status));
-    if (count > 1 && strlen(why) + 40 < size)
-        snprintf(why + strlen(why), 40, " (and %lld more)", (long long)count - 1);
+    if (count > 1)
+        prof_append(why, size, " (and %lld more)", (long long)count - 1);
     return PROF_OK;
 }
 

@@ -16,6 +16,7 @@
 
 #include <sqlite3.h>
 
+#include "libprof/base/format.h"
 #include "libprof/base/clock.h"
 #include "libprof/store/cubin.h"
 #include "libprof/store/stall_lines.h"
@@ -187,10 +188,9 @@ static enum prof_status line_function(struct lines *l, struct prof_cubin *cubin,
 {
     enum prof_status status = PROF_OK;
     bool any = false;
-    size_t used = strlen(l->hot);
     uint32_t symbol = l->hot_count++ < MOST_FUNCTIONS ? prof_cubin_symbol(cubin, name) : 0;
     if (symbol)
-        snprintf(l->hot + used, sizeof l->hot - used, "%s%u", used ? "," : "", symbol);
+        prof_append(l->hot, sizeof l->hot, "%s%u", *l->hot ? "," : "", symbol);
     sqlite3_bind_int64(l->rows, 1, function);
     while (!status && sqlite3_step(l->rows) == SQLITE_ROW) {
         const char *file = NULL;

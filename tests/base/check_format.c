@@ -63,6 +63,11 @@ START_TEST(counts_and_shares)
     ck_assert_str_eq(prof_percent(0.1234).text, "12.3 %");
     ck_assert_str_eq(prof_percent(1).text, "100.0 %");
     ck_assert_str_eq(prof_percent(NAN).text, "n/a");
+    char text[12] = "";
+    prof_append(text, sizeof text, "%d of %d", 1, 2);
+    prof_append(text, sizeof text, ", %s", "three");
+    prof_append(text, sizeof text, ", %s", "four");
+    ck_assert_str_eq(text, "1 of 2, thr");
 }
 END_TEST
 

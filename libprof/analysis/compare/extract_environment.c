@@ -66,7 +66,6 @@ static void add_devices(struct list *list, enum prof_environment_level level, co
 {
     char all[512] = "";
     const struct prof_facts *f = &list->x->facts;
-    size_t used = 0;
     for (size_t i = 0; i < f->devices.count; i++) {
         char one[256];
         if (!f->devices.data[i].device)
@@ -76,9 +75,7 @@ static void add_devices(struct list *list, enum prof_environment_level level, co
             (!f->devices.data[i].device->kind || strcmp(f->devices.data[i].device->kind, "gpu")))
             continue;
         print_part(f->devices.data[i].device, part, one, sizeof one);
-        int length = snprintf(all + used, sizeof all - used, "%s%s", used ? "; " : "", one);
-        used += length < 0 ? 0 : (size_t)length;
-        used = used < sizeof all ? used : sizeof all - 1;
+        prof_append(all, sizeof all, "%s%s", *all ? "; " : "", one);
     }
     add_environment(list, level, name, all);
 }

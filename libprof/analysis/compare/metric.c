@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "libprof/analysis/compare/metric.h"
-#include "libprof/base/array.h"
+#include "libprof/analysis/capture.h"
 
 enum { NOISY, EXACT }; /* words of the table */
 
@@ -20,19 +20,8 @@ static const struct prof_metric_info infos[] = {
 #undef ROW
 };
 
-static const struct {
-    const char *name, *text;
-} verdicts[] =
-    {
-#define ROW(id, name, text) [PROF_VERDICT_##id] = {name, text},
-        PROF_VERDICTS(ROW)
-#undef ROW
-},
-  reasons[] = {
-#define ROW(id, name, text) [PROF_REASON_##id] = {name, text},
-      PROF_REASONS(ROW)
-#undef ROW
-};
+static const struct prof_words verdicts[] = {PROF_VERDICTS(PROF_WORDS)};
+static const struct prof_words reasons[] = {PROF_REASONS(PROF_WORDS)};
 
 const struct prof_metric_info *prof_metric_info(enum prof_metric_family family)
 {

@@ -242,8 +242,7 @@ bool prof_overlays_place(const struct prof_overlays *o, struct prof_capture *cap
     struct prof_frame place = *best;
     snprintf(name, sizeof name, "%s", prof_short_name(place.function).text);
     place.function = name;
-    size_t used = prof_frame_text(&place, out, size);
-    if (used < size)
-        snprintf(out + used, size - used, ", %s", words[kind]);
+    prof_frame_text(&place, out, size);
+    prof_append(out, size, ", %s", words[kind]);
     return true;
 }

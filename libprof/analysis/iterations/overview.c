@@ -1,5 +1,5 @@
-/* Iterations of a capture alone, or with findings and utilisation in one pass over the device tables,
- * which all read. */
+/* Iterations of a capture alone, or with findings and utilisation in one pass over the device
+ * tables, which all read. */
 #include "libprof/analysis/iterations/iterations.h"
 #include "libprof/analysis/rules/judge.h"
 

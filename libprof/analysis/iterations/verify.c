@@ -17,24 +17,16 @@
 /* A new finding costs so much of the iteration. */
 #define WORTH_NAMING 0.01
 
+static const struct prof_words verdicts[] = {PROF_VERIFY_VERDICTS(PROF_WORDS)};
+
 const char *prof_verify_name(enum prof_verify_verdict verdict)
 {
-    static const char *const names[] = {
-#define PROF_VERIFY_VERDICT(verdict, name, text) name,
-        PROF_VERIFY_VERDICTS(PROF_VERIFY_VERDICT)
-#undef PROF_VERIFY_VERDICT
-    };
-    return names[verdict];
+    return verdicts[verdict].name;
 }
 
 const char *prof_verify_text(enum prof_verify_verdict verdict)
 {
-    static const char *const texts[] = {
-#define PROF_VERIFY_VERDICT(verdict, name, text) text,
-        PROF_VERIFY_VERDICTS(PROF_VERIFY_VERDICT)
-#undef PROF_VERIFY_VERDICT
-    };
-    return texts[verdict];
+    return verdicts[verdict].text;
 }
 
 struct run {

@@ -1,7 +1,6 @@
 /* Why an iteration is slow: its parts against those of the iterations that take the usual time, and
  * of the parts that make it slow the one that deviates first in time. */
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,24 +14,16 @@
 /* So many iterations, those nearest the median, say what is usual in each part. */
 #define COMPARED 48
 
+static const struct prof_words kinds[] = {PROF_ITERATION_PARTS(PROF_WORDS)};
+
 const char *prof_part_kind_name(enum prof_part_kind kind)
 {
-    static const char *const names[] = {
-#define PROF_ITERATION_PART(kind, name, text) name,
-        PROF_ITERATION_PARTS(PROF_ITERATION_PART)
-#undef PROF_ITERATION_PART
-    };
-    return names[kind];
+    return kinds[kind].name;
 }
 
 const char *prof_part_kind_text(enum prof_part_kind kind)
 {
-    static const char *const texts[] = {
-#define PROF_ITERATION_PART(kind, name, text) text,
-        PROF_ITERATION_PARTS(PROF_ITERATION_PART)
-#undef PROF_ITERATION_PART
-    };
-    return texts[kind];
+    return kinds[kind].text;
 }
 
 struct work {
@@ -268,21 +259,7 @@ static struct candidate first_cause(const struct work *w, const struct prof_diss
 
 /* ---- words ----------------------------------------------------------------------------------- */
 
-struct words {
-    char *out;
-    size_t size, used;
-};
-
-__attribute__((format(printf, 2, 3))) static void add_words(struct words *words, const char *format,
-                                                            ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    int wrote = vsnprintf(words->out + words->used, words->size - words->used, format, arguments);
-    va_end(arguments);
-    words->used += wrote > 0 ? (size_t)wrote : 0;
-    words->used = words->used < words->size ? words->used : words->size - 1;
-}
+#define SAY(why, ...) prof_append((why)->seen, sizeof(why)->seen, __VA_ARGS__)
 
 struct clock_means {
     const struct work *w;
@@ -313,7 +290,8 @@ static bool add_clock_mean(void *user, sqlite3_stmt *row)
 #define LOWER_CLOCK 0.95
 
 /* Kernels that are slower by as much as the clock is lower. */
-static bool say_clock(const struct work *w, const struct prof_dissected *one, struct words *words)
+static bool say_clock(const struct work *w, const struct prof_dissected *one,
+                      struct prof_iteration_why *why)
 {
     struct clock_means m = {.w = w, .one = one};
     if (prof_scan(w->facts->capture, "SELECT device, start, sm_mhz FROM device_clock",
@@ -323,13 +301,13 @@ static bool say_clock(const struct work *w, const struct prof_dissected *one, st
     double own = m.own / (double)m.own_count, others = m.others / (double)m.other_count;
     if (own >= LOWER_CLOCK * others)
         return false;
-    add_words(words, "; the device ran at %.0f MHz, usually at %.0f MHz", own, others);
+    SAY(why, "; the device ran at %.0f MHz, usually at %.0f MHz", own, others);
     return true;
 }
 
 /* Work of another stream at the same time, that the others do not have. */
 static void say_beside(const struct work *w, const struct prof_dissected *one, size_t cause,
-                       const struct usual *u, struct words *words)
+                       const struct usual *u, struct prof_iteration_why *why)
 {
     double most = 0;
     size_t other = SIZE_MAX;
@@ -346,13 +324,13 @@ static void say_beside(const struct work *w, const struct prof_dissected *one, s
     if (other == SIZE_MAX)
         return;
     const struct prof_part_key *key = &w->parts.parts.data[other];
-    add_words(words, "; beside it ran %s %s, which usually does not",
-              prof_part_kind_text(key->kind), key->name ? key->name : "");
+    SAY(why, "; beside it ran %s %s, which usually does not", prof_part_kind_text(key->kind),
+        key->name ? key->name : "");
 }
 
 /* The rank whose operation of the same name began last while this one waited. */
 static void say_late_rank(const struct work *w, const struct prof_part_piece *piece,
-                          struct words *words)
+                          struct prof_iteration_why *why)
 {
     const struct prof_facts *f = w->facts;
     const struct prof_shape *shape = &f->shapes.data[piece->shape];
@@ -372,40 +350,40 @@ static void say_late_rank(const struct work *w, const struct prof_part_piece *pi
         late = thread ? prof_process(f->capture, thread->process) : NULL;
     }
     if (late && late->rank != PROF_UNKNOWN)
-        add_words(words, "; it waited for rank %lld, which came %s later", (long long)late->rank,
-                  prof_duration_ns(latest - piece->begin).text);
+        SAY(why, "; it waited for rank %lld, which came %s later", (long long)late->rank,
+            prof_duration_ns(latest - piece->begin).text);
     else
-        add_words(words, "; a collective that takes longer waits for a late rank");
+        SAY(why, "; a collective that takes longer waits for a late rank");
 }
 
 static void say_kernels(const struct work *w, const struct prof_dissected *one, size_t p,
                         const struct usual *u, const struct prof_part_piece *piece,
-                        struct words *words)
+                        struct prof_iteration_why *why)
 {
     struct prof_part_cell cell = prof_part_cell(one, p);
     const struct prof_part_key *key = &w->parts.parts.data[p];
     double usual = u->counts[p] > 0 ? u->work[p] / u->counts[p] : 0;
     bool more = (double)cell.count > u->counts[p] + 0.5;
     bool longer = cell.count > 0 && (double)cell.work_ns / (double)cell.count > 1.2 * usual;
-    add_words(words, "%s%s%s: ", prof_part_kind_text(key->kind), key->name ? " " : "",
-              key->name ? key->name : "");
+    SAY(why, "%s%s%s: ", prof_part_kind_text(key->kind), key->name ? " " : "",
+        key->name ? key->name : "");
     if (more && u->counts[p] <= 0)
-        add_words(words, "%s of %s each, usually none", prof_count(cell.count).text,
-                  prof_duration_ns(cell.work_ns / cell.count).text);
+        SAY(why, "%s of %s each, usually none", prof_count(cell.count).text,
+            prof_duration_ns(cell.work_ns / cell.count).text);
     else if (more && !longer)
-        add_words(words, "%s times, usually %.3g", prof_count(cell.count).text, u->counts[p]);
+        SAY(why, "%s times, usually %.3g", prof_count(cell.count).text, u->counts[p]);
     else if (more)
-        add_words(words, "%s times and %s each, usually %.3g times and %s",
-                  prof_count(cell.count).text, prof_duration_ns(cell.work_ns / cell.count).text,
-                  u->counts[p], prof_duration_ns((int64_t)usual).text);
+        SAY(why, "%s times and %s each, usually %.3g times and %s", prof_count(cell.count).text,
+            prof_duration_ns(cell.work_ns / cell.count).text, u->counts[p],
+            prof_duration_ns((int64_t)usual).text);
     else
-        add_words(words, "%s each, usually %s",
-                  prof_duration_ns(cell.count ? cell.work_ns / cell.count : 0).text,
-                  prof_duration_ns((int64_t)usual).text);
+        SAY(why, "%s each, usually %s",
+            prof_duration_ns(cell.count ? cell.work_ns / cell.count : 0).text,
+            prof_duration_ns((int64_t)usual).text);
     if (key->kind == PROF_PART_OF_COLLECTIVE)
-        say_late_rank(w, piece, words);
-    else if (key->kind == PROF_PART_OF_KERNEL && !more && !say_clock(w, one, words))
-        say_beside(w, one, p, u, words);
+        say_late_rank(w, piece, why);
+    else if (key->kind == PROF_PART_OF_KERNEL && !more && !say_clock(w, one, why))
+        say_beside(w, one, p, u, why);
 }
 
 static void say_cause(const struct work *w, const struct prof_dissected *one,
@@ -413,28 +391,26 @@ static void say_cause(const struct work *w, const struct prof_dissected *one,
                       const struct prof_part_piece *piece)
 {
     const struct prof_part_key *key = &w->parts.parts.data[p];
-    struct words words = {why->seen, sizeof why->seen, 0};
     struct prof_part_cell cell = prof_part_cell(one, p);
     if (key->kind <= PROF_PART_OF_MEMSET) {
-        say_kernels(w, one, p, u, piece, &words);
+        say_kernels(w, one, p, u, piece, why);
         return;
     }
-    add_words(&words, "%s%s%s", prof_part_kind_text(key->kind),
-              !key->name                       ? ""
-              : key->kind == PROF_PART_OF_HOST ? " in range "
-                                               : ": ",
-              key->name ? key->name : "");
+    SAY(why, "%s%s%s", prof_part_kind_text(key->kind),
+        !key->name                       ? ""
+        : key->kind == PROF_PART_OF_HOST ? " in range "
+                                         : ": ",
+        key->name ? key->name : "");
     if (key->counts && (double)cell.count > u->counts[p] + 0.5)
-        add_words(&words, ", called %s times, usually %.3g", prof_count(cell.count).text,
-                  u->counts[p]);
+        SAY(why, ", called %s times, usually %.3g", prof_count(cell.count).text, u->counts[p]);
     else if (key->counts && piece->call)
-        add_words(&words, ", in one call of %s", prof_duration_ns(why->place.duration_ns).text);
+        SAY(why, ", in one call of %s", prof_duration_ns(why->place.duration_ns).text);
     if (!key->name && piece->shape != PROF_NO_SHAPE)
-        add_words(&words, " before %s", prof_shape_name(&w->facts->shapes.data[piece->shape]));
+        SAY(why, " before %s", prof_shape_name(&w->facts->shapes.data[piece->shape]));
     char place[200];
     if (prof_overlays_place(w->parts.overlays, w->facts->capture, piece->thread, piece->begin,
                             piece->end, place, sizeof place))
-        add_words(&words, ", in %s", place);
+        SAY(why, ", in %s", place);
 }
 
 /* Where the call, or the operation, of a piece is: what lines are found by. */
@@ -516,22 +492,20 @@ static void judge_iteration(struct work *w, struct prof_iteration_why *why,
     for (size_t i = 0; i < w->parts.list.count; i++)
         if (w->parts.list.data[i].with_pieces && is_compared(&w->parts.list.data[i], one->row))
             model = &w->parts.list.data[i];
-    struct words words = {why->seen, sizeof why->seen, 0};
     if (series->limit_ns == PROF_UNKNOWN || !u->others) {
-        add_words(&words, u->others ? "Too few other iterations to say whether it is slow"
-                                    : "There is no other iteration to compare it with");
+        SAY(why, u->others ? "Too few other iterations to say whether it is slow"
+                           : "There is no other iteration to compare it with");
         return;
     }
     if (why->duration_ns <= series->limit_ns) {
-        add_words(&words,
-                  "Not slow: half of the iterations take %s to %s, and slow ones more than %s",
-                  prof_duration_ns(series->low_ns).text, prof_duration_ns(series->high_ns).text,
-                  prof_duration_ns(series->limit_ns).text);
+        SAY(why, "Not slow: half of the iterations take %s to %s, and slow ones more than %s",
+            prof_duration_ns(series->low_ns).text, prof_duration_ns(series->high_ns).text,
+            prof_duration_ns(series->limit_ns).text);
         return;
     }
     struct candidate first = first_cause(w, one, model, why->parts, u, more);
     if (!first.piece) {
-        add_words(&words, "No single part stands out");
+        SAY(why, "No single part stands out");
         return;
     }
     why->has_cause = true;

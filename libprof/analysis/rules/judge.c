@@ -105,16 +105,15 @@ void prof_number_label(const struct prof_number *number, char *out, size_t size)
 
 void prof_finding_formula(const struct prof_finding *finding, char *out, size_t size)
 {
-    size_t used = 0;
     out[0] = 0;
-    for (size_t i = 0; i < finding->number_count && used < size; i++) {
+    for (size_t i = 0; i < finding->number_count; i++) {
         const struct prof_number *number = &finding->numbers[i];
         if (number->term)
-            used += (size_t)snprintf(out + used, size - used, "%s%s",
-                                     number->term < 0 ? " - "
-                                     : used           ? " + "
-                                                      : "",
-                                     number->name);
+            prof_append(out, size, "%s%s",
+                        number->term < 0 ? " - "
+                        : *out           ? " + "
+                                         : "",
+                        number->name);
     }
 }
 
@@ -137,9 +136,7 @@ static struct prof_text placeholder(struct prof_draft *draft, const char **forma
             bool one = !strcmp(text.text, "1");
             const char *many = noun + 1 + strcspn(noun + 1, "|") + 1;
             const char *word = one ? noun + 1 : many;
-            size_t used = strlen(text.text);
-            snprintf(text.text + used, sizeof text.text - used, " %.*s", (int)strcspn(word, "|}"),
-                     word);
+            prof_append(text.text, sizeof text.text, " %.*s", (int)strcspn(word, "|}"), word);
         }
     }
     *format += whole;
@@ -293,7 +290,7 @@ void prof_range_path_text(const struct prof_facts *f, uint32_t thread, int64_t t
     struct prof_range_index *ranges = (struct prof_range_index *)(uintptr_t)&f->ranges;
     struct prof_range_thread *lanes = prof_range_thread(ranges, thread);
     const struct prof_range_node *around[DEPTH];
-    size_t depth = 0, used = 0;
+    size_t depth = 0;
     for (size_t l = 0; lanes && l < lanes->lanes.count; l++) {
         uint32_t at = prof_range_at(ranges, &lanes->lanes.data[l], time);
         for (; at != PROF_NO_RANGE && depth < DEPTH; at = ranges->nodes.data[at].parent) {
@@ -307,10 +304,7 @@ void prof_range_path_text(const struct prof_facts *f, uint32_t thread, int64_t t
     out[0] = 0;
     for (size_t i = 0; i < depth; i++) {
         const char *name = f->range_texts.list.data[around[i]->group];
-        int wrote = snprintf(out + used, size - used, "%s%s", i ? "/" : "", name ? name : "?");
-        if (wrote < 0 || (size_t)wrote >= size - used)
-            return;
-        used += (size_t)wrote;
+        prof_append(out, size, "%s%s", i ? "/" : "", name ? name : "?");
     }
 }
 

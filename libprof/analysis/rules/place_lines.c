@@ -53,9 +53,9 @@ static bool collect(struct moments *m, struct prof_findings *findings)
 /* Behind the callers the wrapper that made the call: " < NAME" or " via NAME". */
 static void append_function(struct prof_place *place, const char *between, const char *name)
 {
-    size_t used = strlen(place->line);
-    if (used + strlen(between) + strlen(name) < sizeof place->line) /* else cut at a frame */
-        snprintf(place->line + used, sizeof place->line - used, "%s%s", between, name);
+    if (strlen(place->line) + strlen(between) + strlen(name) <
+        sizeof place->line) /* else cut at a frame */
+        prof_append(place->line, sizeof place->line, "%s%s", between, name);
 }
 
 static void write_line(struct prof_place *place, struct prof_capture *capture,
