@@ -370,13 +370,11 @@ static void print_device(const struct prof_report_page *page, const struct prof_
     prof_report_wrap(page, 2, "", line);
     if (row->energy.joules > 0) {
         prof_report_energy(row, line, sizeof line);
-        used = strlen(line);
-        snprintf(line + used, sizeof line - used,
-                 ", in the %s in which it was read; at most %s off",
-                 prof_duration_ns(row->energy_ns).text,
-                 prof_joules(fmax(row->energy.high - row->energy.joules,
-                                  row->energy.joules - row->energy.low))
-                     .text);
+        prof_append(line, sizeof line, ", in the %s in which it was read; at most %s off",
+                    prof_duration_ns(row->energy_ns).text,
+                    prof_joules(fmax(row->energy.high - row->energy.joules,
+                                     row->energy.joules - row->energy.low))
+                        .text);
         prof_report_wrap(page, 2, "", line);
     }
     prof_report_text_strip(page, data, row);

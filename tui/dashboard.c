@@ -278,12 +278,10 @@ static void draw_device(const struct tui_dashboard *d, const struct tui_model *m
 static void draw_iterations(const struct tui_dashboard *d, struct tui_grid *grid, int y)
 {
     char now[260];
-    int spark = curve_width(grid), used;
+    int spark = curve_width(grid);
     uint32_t most = largest_sample(d->iteration_us);
-    used = snprintf(now, sizeof now, "%s: %s (median), ", d->iteration,
-                    prof_duration(d->median_ns).text);
-    snprintf(now + used, sizeof now - (size_t)used, "%zu of %s%zu slow", d->slow,
-             d->whole ? "" : "the last ", d->iterations);
+    snprintf(now, sizeof now, "%s: %s (median), %zu of %s%zu slow", d->iteration,
+             prof_duration(d->median_ns).text, d->slow, d->whole ? "" : "the last ", d->iterations);
     /* Not to the top: what is usual leaves room for what is slow. */
     draw_curve(grid, y, "Iteration", now, NAN, d->iteration_us,
                fmax(most, d->median_ns > 0 ? d->median_ns * 1.6e-3 : 0));

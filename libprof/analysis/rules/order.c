@@ -117,8 +117,7 @@ static void add_to_chain(struct prof_finding *cause, const struct prof_finding *
         return;
     if (at)
         cause->seen[--used] = 0; /* its full stop */
-    snprintf(cause->seen + used, sizeof cause->seen - used, "%s%s.", at ? ", " : begin,
-             effect->rule->id);
+    prof_append(cause->seen, sizeof cause->seen, "%s%s.", at ? ", " : begin, effect->rule->id);
 }
 
 /* Rows of launches and waits say why the host is late; that it is late elsewhere too, without a
