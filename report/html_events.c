@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "libprof/base/saturate.h"
+#include "libprof/include/prof_cpu.h"
 #include "report/html.h"
 #include "report/html_events.h"
 #include "report/walk.h"
@@ -217,11 +218,28 @@ static bool add_event_stack(struct prof_html_events *e, const struct prof_event 
     return !own || prof_report_stacks_node(&e->stacks, event->stack, &entry->stack);
 }
 
+/* In the first row of its track that is free. */
+static bool place_event(struct prof_html_events *e, struct prof_html_event *entry)
+{
+    struct prof_html_track *track = &e->tracks.data[entry->track];
+    int64_t end = html_event_end(entry);
+    size_t row;
+    bool fresh;
+    if (!prof_report_lane(&e->lanes, entry->track, entry->start, end, false, &row, &fresh))
+        return false;
+    entry->row = (uint32_t)row;
+    track->rows = entry->row >= track->rows ? entry->row + 1 : track->rows;
+    e->begin_ns = entry->start < e->begin_ns ? entry->start : e->begin_ns;
+    e->end_ns = end > e->end_ns ? end : e->end_ns;
+    struct prof_html_event *room = prof_array_add(&e->events);
+    if (room)
+        *room = *entry;
+    return room != NULL;
+}
+
 static bool add_html_event(struct prof_html_events *e, const struct prof_event *event)
 {
     struct prof_html_event entry = {0};
-    size_t row;
-    bool fresh;
     if (event->kind == PROF_EVENT_SYNC && (event->api_name || !event->thread))
         return true; /* its call is an event of its own */
     if (html_event_kind(event) == PROF_HTML_OVERHEAD && !event->thread)
@@ -242,21 +260,64 @@ static bool add_html_event(struct prof_html_events *e, const struct prof_event *
         !(copies ? add_copy_name(e, event, &entry.name) : add_name(e, event->name, &entry.name)) ||
         !add_event_stack(e, event, &entry))
         return false;
-    if (!prof_report_lane(&e->lanes, entry.track, entry.start, html_event_end(&entry), false, &row,
-                          &fresh))
+    return place_event(e, &entry);
+}
+
+/* More than `full` events are too many for a page. */
+static bool keep_within(struct prof_html_events *e, size_t limit, size_t *full)
+{
+    if (e->events.count < *full)
+        return true;
+    bool ok = reduce_events(e, limit);
+    if (e->events.count > limit)
+        *full = e->events.count * 2; /* nothing more to merge: more rows than events */
+    return ok;
+}
+
+struct sampling {
+    struct prof_html_events *e;
+    int64_t begin_ns;
+    size_t limit, full;
+};
+
+/* By the function that it ran. */
+static const char *sample_name(struct prof_html_events *e, const struct prof_cpu_sample *sample)
+{
+    const struct prof_frame *frame =
+        e->stacks.stacks ? prof_stack_place(e->stacks.stacks, sample->stack) : NULL;
+    if (sample->state == PROF_CPU_BLOCKED || sample->state == PROF_CPU_PREEMPTED)
+        return sample->state == PROF_CPU_BLOCKED ? "blocked" : "preempted";
+    return frame && frame->function ? frame->function : "running";
+}
+
+/* A sample on a processor represents the time before it, back to the sample before. */
+static bool add_html_sample(void *user, const struct prof_cpu_sample *sample)
+{
+    struct sampling *s = user;
+    struct prof_html_events *e = s->e;
+    const struct prof_thread *thread = prof_thread(e->capture, sample->thread);
+    struct prof_html_event entry = {.count = 1, .kind = PROF_HTML_RUNNING};
+    if (!add_track(e, PROF_HTML_SAMPLES, sample->thread, thread ? thread->process : 0,
+                   &entry.track))
         return false;
-    entry.row = (uint32_t)row;
-    if (entry.row >= e->tracks.data[entry.track].rows)
-        e->tracks.data[entry.track].rows = entry.row + 1;
-    if (entry.start < e->begin_ns)
-        e->begin_ns = entry.start;
-    if (html_event_end(&entry) > e->end_ns)
-        e->end_ns = html_event_end(&entry);
-    struct prof_html_event *room = prof_array_add(&e->events);
-    if (!room)
-        return false;
-    *room = entry;
-    return true;
+    struct prof_html_track *track = &e->tracks.data[entry.track];
+    int64_t least = track->end_ns > s->begin_ns ? track->end_ns : s->begin_ns;
+    if (sample->state == PROF_CPU_BLOCKED || sample->state == PROF_CPU_PREEMPTED) {
+        entry.kind = sample->state == PROF_CPU_BLOCKED ? PROF_HTML_BLOCKED : PROF_HTML_PREEMPTED;
+        entry.start = sample->start_ns;
+        entry.duration = sample->duration_ns;
+    } else {
+        entry.start = prof_subtract(sample->start_ns, sample->weight_ns);
+        entry.start = entry.start > least ? entry.start : least;
+        entry.duration = prof_subtract(sample->start_ns, entry.start);
+    }
+    entry.duration = entry.duration > 0 ? entry.duration : 0;
+    entry.busy = entry.longest = entry.duration;
+    track->end_ns = html_event_end(&entry);
+    e->counts[entry.kind]++;
+    return add_name(e, sample_name(e, sample), &entry.name) &&
+           prof_report_stacks_node(&e->stacks, sample->stack, &entry.stack) &&
+           place_event(e, &entry) && keep_within(e, s->limit, &s->full);
 }
 
 static void set_timeline_window(struct prof_html_events *e,
@@ -281,26 +342,24 @@ enum prof_status prof_html_collect(struct prof_capture *capture,
     struct prof_report_walk *walk;
     const struct prof_event *event;
     size_t limit = options && options->events ? options->events : PROF_HTML_EVENTS;
-    size_t full = limit + limit / 4 + 1;
     bool ok = true;
     *e = (struct prof_html_events){.capture = capture};
     set_timeline_window(e, options);
+    struct sampling samples = {e, e->begin_ns, limit, limit + limit / 4 + 1};
     enum prof_status status = prof_report_stacks_open(&e->stacks, capture, err);
     if (!status)
         status = prof_report_walk_open(capture, options, kinds, &walk, err);
     if (status)
         return status;
     while (ok && (event = prof_report_walk_next(walk))) {
-        ok = add_html_event(e, event);
-        if (ok && e->events.count >= full) {
-            ok = reduce_events(e, limit);
-            if (e->events.count > limit)
-                full = e->events.count * 2; /* nothing more to merge: more rows than events */
-        }
+        ok = add_html_event(e, event) && keep_within(e, limit, &samples.full);
     }
-    if (ok)
-        ok = reduce_events(e, limit);
     status = prof_report_walk_close(walk, err);
+    if (!status && ok)
+        status = prof_cpu_samples(capture, options ? options->filter : NULL, add_html_sample,
+                                  &samples, err);
+    if (!status && ok)
+        ok = reduce_events(e, limit);
     if (!status && !ok)
         status = prof_fail(err, PROF_NOMEM, "cannot write the timeline: out of memory");
     return status;

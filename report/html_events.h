@@ -17,15 +17,21 @@ enum prof_html_kind {
     PROF_HTML_RANGE,
     PROF_HTML_MARK,
     PROF_HTML_OVERHEAD, /* time the driver or a tool took from a thread */
+    /* Samples of the processors (--cpu-sample): a thread ran, was blocked, waited for one. */
+    PROF_HTML_RUNNING,
+    PROF_HTML_BLOCKED,
+    PROF_HTML_PREEMPTED,
     PROF_HTML_KINDS
 };
 
-enum prof_html_lane { PROF_HTML_RANGES, PROF_HTML_CALLS, PROF_HTML_STREAM };
+/* Those of a thread as they are drawn. */
+enum prof_html_lane { PROF_HTML_RANGES, PROF_HTML_CALLS, PROF_HTML_SAMPLES, PROF_HTML_STREAM };
 
 struct prof_html_track {
     enum prof_html_lane lane;
     int64_t id; /* thread or stream */
     int64_t process;
+    int64_t end_ns; /* of its last sample */
     uint32_t rows;
 };
 

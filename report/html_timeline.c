@@ -155,12 +155,12 @@ enum column { START, DURATION, NAME, KIND, EXTRA, CALL, COUNT, BUSY, STACK, COLU
 
 struct order {
     int64_t process, lane, id;
-    bool calls;
+    enum prof_html_lane of_thread;
     size_t track;
 };
 
 PROF_ORDER(by_process_and_lane, struct order, PROF_ASCENDING(process), PROF_ASCENDING(lane),
-           PROF_ASCENDING(id), PROF_ASCENDING(calls), PROF_ASCENDING(track))
+           PROF_ASCENDING(id), PROF_ASCENDING(of_thread), PROF_ASCENDING(track))
 
 /* Streams first: threads may be many. Ranges of a thread stand directly above its calls. */
 static struct order *order_tracks(const struct prof_html_events *e)
@@ -172,7 +172,7 @@ static struct order *order_tracks(const struct prof_html_events *e)
         order[i] = (struct order){.process = track->process,
                                   .lane = !stream,
                                   .id = track->id,
-                                  .calls = track->lane == PROF_HTML_CALLS,
+                                  .of_thread = track->lane,
                                   .track = i};
     }
     if (order && e->tracks.count)
@@ -205,7 +205,9 @@ static void put_track_name(struct prof_json *json, struct prof_capture *capture,
         prof_json_string(json, "lane", "stream");
     } else {
         const struct prof_thread *thread = prof_thread(capture, track->id);
-        const char *what = track->lane == PROF_HTML_RANGES ? "NVTX" : "API";
+        const char *what = track->lane == PROF_HTML_RANGES  ? "NVTX"
+                           : track->lane == PROF_HTML_CALLS ? "API"
+                                                            : "CPU";
         if (thread && thread->name)
             snprintf(label, sizeof label, "%.*s %lld %s",
                      prof_report_head(thread->name, NAME_BYTES), thread->name,
@@ -213,7 +215,10 @@ static void put_track_name(struct prof_json *json, struct prof_capture *capture,
         else
             snprintf(label, sizeof label, "thread %lld %s", (long long)(thread ? thread->tid : 0),
                      what);
-        prof_json_string(json, "lane", track->lane == PROF_HTML_RANGES ? "ranges" : "calls");
+        prof_json_string(json, "lane",
+                         track->lane == PROF_HTML_RANGES  ? "ranges"
+                         : track->lane == PROF_HTML_CALLS ? "calls"
+                                                          : "samples");
     }
     prof_json_string(json, "label", label);
 }
@@ -442,10 +447,12 @@ static void put_kind_counts(struct prof_json *json, const char *key,
                             const struct prof_html_events *e)
 {
     static const char *const kinds[] = {
-        [PROF_HTML_KERNEL] = "kernel", [PROF_HTML_COPY] = "copy",
-        [PROF_HTML_FILL] = "fill",     [PROF_HTML_API] = "call",
-        [PROF_HTML_WAIT] = "wait",     [PROF_HTML_RANGE] = "range",
-        [PROF_HTML_MARK] = "mark",     [PROF_HTML_OVERHEAD] = "overhead",
+        [PROF_HTML_KERNEL] = "kernel",       [PROF_HTML_COPY] = "copy",
+        [PROF_HTML_FILL] = "fill",           [PROF_HTML_API] = "call",
+        [PROF_HTML_WAIT] = "wait",           [PROF_HTML_RANGE] = "range",
+        [PROF_HTML_MARK] = "mark",           [PROF_HTML_OVERHEAD] = "overhead",
+        [PROF_HTML_RUNNING] = "running",     [PROF_HTML_BLOCKED] = "blocked",
+        [PROF_HTML_PREEMPTED] = "preempted",
     };
     prof_json_object(json, key);
     prof_json_int(json, "begin_ns", e->begin_ns);

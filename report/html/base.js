@@ -111,7 +111,8 @@ window.perfkit = (function () {
    * sheet, and what the legend says. Kernels share a hue; the shade tells neighbours apart, and those that
    * take most time come first and so differ. */
   const FAMILIES = { kernel: 'kernel', h2d: 'memcpy H2D', d2h: 'memcpy D2H', d2d: 'memcpy D2D and other', memset: 'memset', nvtx: 'NVTX range',
-    call: 'API call', wait: 'synchronization, overhead', mark: 'mark, no end seen' };
+    call: 'API call', wait: 'synchronization, overhead', mark: 'mark, no end seen',
+    frame: 'CPU sample', other: 'blocked', preempted: 'preempted' };
   const SHADES = ['kernel', 'kernel-1', 'kernel-2', 'kernel-3'], shades = new Map();
   function family(kind, name) {
     switch (kind) {
@@ -122,7 +123,8 @@ window.perfkit = (function () {
       case 'fill': case 'memset': return 'memset';
       case 'range': return 'nvtx';
       case 'call': case 'api': return 'call';
-      case 'frame': return 'frame';
+      case 'frame': case 'running': return 'frame';
+      case 'preempted': return 'preempted';
       case 'wait': case 'overhead': return 'wait';
       case 'mark': return 'mark';
       default: return 'other';

@@ -97,16 +97,17 @@
 
     t.scrollTo = (top) => { scroll.scrollTop = top; };
 
-    function trackIntoSight(y) {
+    function trackIntoSight(y, t) {
       const seen = draw.height - draw.RULER;
-      if (y < view.top || y + draw.ROW > view.top + seen) scroll.scrollTop = Math.max(0, y - seen / 2);
+      if (draw.plan.pinned.has(t)) return;
+      if (y < view.top + draw.plan.pinnedHeight || y + draw.ROW > view.top + seen) scroll.scrollTop = Math.max(0, y - seen / 2);
     }
 
     function intoSight(i) {
       const row = model.rowOf(i), span = view.to - view.from;
       if (e.end[i] < view.from + span * 0.02 || e.start[i] > view.to - span * 0.02)
         t.show(e.start[i] - span / 2, e.start[i] + span / 2);
-      trackIntoSight(draw.yOf(row));
+      trackIntoSight(draw.yOf(row), row.t);
     }
 
     /* ---- the selected event --------------------------------------------------------------- */
@@ -167,7 +168,7 @@
       const order = draw.plan.order, next = order[order.indexOf(view.track) + by];
       if (next === undefined) return;
       view.track = next;
-      trackIntoSight(draw.plan.places[view.track]);
+      trackIntoSight(draw.plan.places[view.track], view.track);
       const track = model.tracks[view.track], sums = model.countByKind(track);
       details.replaceChildren(el('span', null, 'Track ' + track.label + (model.processes > 1 ? ', process ' + track.pid : '') + ': ' +
         Object.entries(sums).map(([kind, n]) => P.kinds(n, kind)).join(', ')));
@@ -404,6 +405,10 @@
     t.hideHere = () => {
       rows.flipHidden(view.track);
       details.replaceChildren(el('span', null, 'Track ' + model.tracks[view.track].label + ' hidden'));
+    };
+    t.pinHere = () => {
+      rows.flipPinned(view.track);
+      details.replaceChildren(el('span', null, 'Track ' + model.tracks[view.track].label + (rows.pinned.has(view.track) ? ' pinned' : ' no longer pinned')));
     };
     t.showRows = rows.showAll;
     t.fill = function () {

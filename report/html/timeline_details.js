@@ -4,7 +4,7 @@
   const el = P.el, f = P.format;
   const NAMES = 25, SHOWN_CALLERS = 4;
 
-  const WORDS = { copy: 'memcpy', fill: 'memset' };
+  const WORDS = { copy: 'memcpy', fill: 'memset', running: 'CPU sample', blocked: 'blocked span', preempted: 'preempted span' };
   P.kindWord = (kind) => WORDS[kind] || kind;
   P.kinds = (n, kind) => P.plural(n, P.kindWord(kind));
 
@@ -69,7 +69,7 @@
       return frame.name + (place && !frame.name.startsWith(place + '+') ? ' (' + place + ')' : '');
     };
     return el('details', { id: 'timeline-stack' },
-      el('summary', null, 'called from ', el('span', { class: 'mono' }, own.slice(0, SHOWN_CALLERS).map(words).join(' < ') +
+      el('summary', null, model.trackOf(i).lane === 'samples' ? 'in ' : 'called from ', el('span', { class: 'mono' }, own.slice(0, SHOWN_CALLERS).map(words).join(' < ') +
         (own.length > SHOWN_CALLERS ? ' < \u2026' : ''))),
       el('ol', { class: 'frames mono' }, ...frames.map((frame) =>
         el('li', { class: frame.nearness === nearest ? 'own' : 'faint',

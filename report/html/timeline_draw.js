@@ -14,13 +14,22 @@
     return c;
   }
 
-  /* From top to bottom: lines (numbers of them), then tracks in their order. With several processes each begins with a
-   * line of its own. Tracks of a folded process and those that are hidden have no place (below 0); those that are slim
-   * take little of it. */
+  /* From top to bottom: pinned tracks, which stay in sight, lines (numbers of them), then tracks in their order. With several
+   * processes each begins with a line of its own. Tracks of a folded process and those that are hidden have no place (below 0);
+   * those that are slim take little of it. */
   function layout(model, rows) {
     const places = model.tracks.map(() => -1e9), high = model.tracks.map((track, t) => (rows.slim.has(t) ? SLIM_ROW : ROW));
     const groups = [], lines = [], order = [];
     let y = GAP, process = null;
+    const put = (t) => {
+      places[t] = y;
+      order.push(t);
+      y += Math.max(model.tracks[t].rows.length * high[t], 14) + GAP;
+    };
+    const pinned = new Set(rows.order.filter((t) => rows.pinned.has(t) && !rows.hidden.has(t)));
+    pinned.forEach(put);
+    const pinnedHeight = pinned.size ? y : 0;
+    if (pinned.size) y += GAP;
     rows.lines.forEach((line) => {
       lines.push({ y, line: model.lines[line] });
       y += LINE + GAP;
@@ -32,12 +41,9 @@
         groups.push({ y, process, text: (folded ? '\u25b8' : '\u25be') + (model.own === model.n ? '' : track.baseline ? ' baseline:' : ' this run:') + ' process ' + track.pid + '  ' + (track.command || '') });
         y += GROUP;
       }
-      if (folded || rows.hidden.has(t) || rows.empty.has(t)) return;
-      places[t] = y;
-      order.push(t);
-      y += Math.max(track.rows.length * high[t], 14) + GAP;
+      if (!folded && !rows.hidden.has(t) && !rows.empty.has(t) && !pinned.has(t)) put(t);
     });
-    return { places, high, order, groups, lines, height: y };
+    return { places, high, order, groups, lines, pinned, pinnedHeight, height: y };
   }
 
   /* Distance between marks of the ruler: 1, 2 or 5 times a power of ten, about 120 pixels. */
@@ -115,6 +121,8 @@
     let colours = palette(), drawn = 0, plan = null, hits = null;
     self.layout = (rows) => { self.plan = plan = layout(model, rows); };
     self.yOf = (row) => plan.places[row.t] + row.r * plan.high[row.t];
+    /* How far a track is scrolled. */
+    const scrolled = (view, t) => (plan.pinned.has(t) ? 0 : view.top);
     P.onRepaint(() => { colours = palette(); });
 
     /* The first event from `from` on that is marked. */
@@ -252,11 +260,12 @@
     function drawLabels(view, height) {
       context.fillStyle = colours.page;
       context.fillRect(0, RULER, self.gutter - 4, height - RULER);
-      model.tracks.forEach((track, t) => {
-        const y = RULER + plan.places[t] - view.top, focus = view.track === t;
+      const trackLabel = (track, t) => {
+        const y = RULER + plan.places[t] - scrolled(view, t), focus = view.track === t;
         if (y > height || y + track.rows.length * plan.high[t] < RULER) return;
         label((focus ? '\u25b8 ' : '  ') + P.visible(track.baseline ? track.label.replace('baseline ', '') : track.label), y + ROW / 2 - 0.5, focus ? colours.focus : colours.text);
-      });
+      };
+      model.tracks.forEach((track, t) => { if (!plan.pinned.has(t)) trackLabel(track, t); });
       plan.lines.forEach(({ line, y: top }) => {
         const y = RULER + top - view.top;
         label('  ' + P.visible(line.label), y + 9, colours.text);
@@ -266,6 +275,12 @@
         context.fillStyle = colours.faint;
         context.fillText(P.visible(group.text).slice(0, 160), 6, RULER + group.y - view.top + GROUP / 2);
       });
+      if (!plan.pinned.size) return;
+      context.fillStyle = colours.page;
+      context.fillRect(0, RULER, self.gutter - 4, plan.pinnedHeight);
+      plan.pinned.forEach((t) => trackLabel(model.tracks[t], t));
+      context.fillStyle = colours.faint;
+      context.fillRect(0, RULER + plan.pinnedHeight, self.width, 1);
     }
 
     self.x = (view, time) => self.gutter + ((time - view.from) * (self.width - self.gutter)) / (view.to - view.from);
@@ -273,7 +288,7 @@
 
     self.box = function (view, i) {
       const row = model.rowOf(i), x = self.x(view, e.start[i]);
-      return { x, wide: Math.max(2, self.x(view, e.end[i]) - x), y: RULER + self.yOf(row) - view.top, high: plan.high[row.t] };
+      return { x, wide: Math.max(2, self.x(view, e.end[i]) - x), y: RULER + self.yOf(row) - scrolled(view, row.t), high: plan.high[row.t] };
     };
 
     /* A frame that stays within the canvas: slices may be a million pixels wide. */
@@ -360,12 +375,21 @@
       drawGrid(view, width, height);
       drawUnrecorded(view, width, height);
       plan.lines.forEach(({ line, y }) => drawLine(view, line, RULER + y - view.top, width));
-      pixels.begin(self.width, height, window.devicePixelRatio || 1);
-      model.rows.forEach((row) => {
-        const y = RULER + self.yOf(row) - view.top;
-        if (y < height && y + ROW > RULER) drawRow(view, row, y, width);
-      });
-      pixels.end(context);
+      const drawRows = (wanted) => {
+        pixels.begin(self.width, height, window.devicePixelRatio || 1);
+        model.rows.filter(wanted).forEach((row) => {
+          const y = RULER + self.yOf(row) - scrolled(view, row.t);
+          if (y < height && y + ROW > RULER) drawRow(view, row, y, width);
+        });
+        pixels.end(context);
+      };
+      drawRows((row) => !plan.pinned.has(row.t));
+      if (plan.pinned.size) {
+        context.fillStyle = colours.page;
+        context.fillRect(0, RULER, self.width, plan.pinnedHeight);
+        drawGrid(view, width, RULER + plan.pinnedHeight);
+        drawRows((row) => plan.pinned.has(row.t));
+      }
       drawSelection(view);
       drawRange(view, height);
       drawLabels(view, height);
@@ -377,13 +401,13 @@
     /* What is at a point of the canvas: {t, r, i} with i < 0 beside the events, {line}, {process} on the line that begins one, {label} on
      * the label of a track, or null. */
     self.hit = function (view, x, y) {
-      const below = y - RULER + view.top;
+      const fixed = y - RULER < plan.pinnedHeight, below = y - RULER + (fixed ? 0 : view.top);
       if (y < RULER) return null;
-      const group = plan.groups.find((one) => below >= one.y && below < one.y + GROUP);
+      const group = !fixed && plan.groups.find((one) => below >= one.y && below < one.y + GROUP);
       if (group) return { process: group.process };
-      const at = plan.lines.find((one) => below >= one.y && below < one.y + LINE);
+      const at = !fixed && plan.lines.find((one) => below >= one.y && below < one.y + LINE);
       if (at) return x < self.gutter ? null : { line: at.line };
-      const t = model.tracks.findIndex((track, k) => below >= plan.places[k] && below < plan.places[k] + Math.max(track.rows.length * plan.high[k], 14));
+      const t = model.tracks.findIndex((track, k) => plan.pinned.has(k) === fixed && below >= plan.places[k] && below < plan.places[k] + Math.max(track.rows.length * plan.high[k], 14));
       if (t < 0) return null;
       if (x < self.gutter) return { label: t };
       const r = Math.min(Math.floor((below - plan.places[t]) / plan.high[t]), model.tracks[t].rows.length - 1), row = model.tracks[t].rows[r], stop = row.first + row.n;

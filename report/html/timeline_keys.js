@@ -24,6 +24,7 @@
       { keys: ['l', 'x'], shown: 'L X', what: 'the longest match or instance; all of them in view', run: [t.longestMatch, t.allMatches] },
       { keys: ['c'], shown: 'C', what: 'fold, unfold the process of the track where there are several, else the track (as a click on its name)', run: [t.foldHere] },
       { keys: ['h', 'H'], shown: 'H Shift+H', what: 'hide the track; show all', run: [t.hideHere, t.showRows] },
+      { keys: ['p'], shown: 'P', what: 'pin the track: it stays in sight above the others; back', run: [t.pinHere] },
       { keys: ['e'], shown: 'E', what: 'fill the window, and back', run: [t.fill] },
       { keys: ['m'], shown: 'M', what: 'statistics of the span of the selected event', run: [t.rangeOfSelected] },
       { keys: ['v'], shown: 'V', what: 'statistics of what is in view', run: [t.rangeOfView] },

@@ -19,7 +19,7 @@
     const e = model.events, ids = ['stream', 'thread', 'process', 'device'].filter((key) => at[key]);
     let best = -1;
     const fits = (track) => ids.every((key) => (key === 'stream' && at.thread || key === 'thread' && at.stream
-      ? (track.lane === 'stream' ? track.stream === at.stream : track.thread === at.thread) : track[key] === at[key]));
+      ? (track.lane === 'stream' ? track.stream === at.stream : track.thread === at.thread) : track[key] === at[key])) && (at.name || track.lane !== 'samples');
     model.ownRows.filter((row) => fits(model.tracks[row.t])).forEach((row) => {
       const near = model.bisect(row.first, row.first + row.n, (i) => e.start[i] >= at.start);
       for (let i = Math.max(row.first, near - 1); i < Math.min(row.first + row.n, near + 2); i++) {
@@ -72,7 +72,7 @@
     return model.pick((i) => kinds[e.kind[i]] && named[e.name[i]] && tests.every((test) => test(i)), at.both);
   }
 
-  const DEVICE = ['kernel', 'copy', 'fill'], CALLS = ['call', 'wait'];
+  const DEVICE = ['kernel', 'copy', 'fill'], CALLS = ['call', 'wait'], SAMPLES = ['running', 'blocked', 'preempted'];
   const kernel = (at) => ({ kinds: ['kernel'], name: at('name'), other: at('full_name') });
   const call = (at) => ({ kinds: CALLS, name: at('name') });
   const wait = (at) => ({ kinds: CALLS, name: at('name') || at('kind') });
@@ -94,7 +94,7 @@
     transfers: (at) => ({ kinds: ['copy', 'fill'], name: [at('name'), at('source'), at('target')].filter((word) => word && word !== 'device').join(' ') }),
     transfer_sizes: (at) => ({ kinds: ['copy', 'fill'], prefix: at('kind'), bytes: [at('low_bytes'), at('high_bytes')] }),
     graphs: () => ({ kinds: ['kernel'], name: 'CUDA graph' }),
-    lines: (at) => ({ kinds: DEVICE, frames: [at('function')] }),
+    lines: (at) => ({ kinds: DEVICE, frames: [at('function')] }), host: (at) => ({ kinds: SAMPLES, frames: [at('name')] }),
     host_threads: (at) => ({ thread: at('id') }), threads: (at) => ({ thread: at('id') }), streams: (at) => ({ stream: at('id') }),
   };
 

@@ -13,7 +13,7 @@
 
   /* changed(): the rows must be laid out again. */
   P.TimelineRows = function (model, changed) {
-    const self = { lines: [], folded: new Set(), hidden: new Set(), empty: new Set(), slim: new Set(), order: [], foldsEmpty: true, refresh: () => {} };
+    const self = { lines: [], folded: new Set(), hidden: new Set(), empty: new Set(), slim: new Set(), pinned: new Set(), order: [], foldsEmpty: true, refresh: () => {} };
     model.tracks.forEach((track) => {
       track.busy = track.rows.reduce((ns, row) => ns + model.busy[row.first + row.n] - model.busy[row.first], 0);
     });
@@ -45,15 +45,16 @@
     const flip = (set, t) => { if (!set.delete(t)) set.add(t); };
     self.flipSlim = (t) => { flip(self.slim, t); changed(); };
     self.flipHidden = (t) => { flip(self.hidden, t); changed(); };
-    self.showAll = () => { self.hidden.clear(); self.slim.clear(); changed(); };
+    self.flipPinned = (t) => { flip(self.pinned, t); changed(); };
+    self.showAll = () => { self.hidden.clear(); self.slim.clear(); self.pinned.clear(); changed(); };
     /* Whether the event's row was not drawn. */
     self.reveal = (t) => [self.folded.delete(model.tracks[t].process), self.hidden.delete(t), self.empty.delete(t)].some(Boolean);
 
     function line(t) {
       const track = model.tracks[t], events = track.rows.reduce((n, row) => n + row.n, 0);
-      const box = (set, flipped, what) => el('td', { class: 'left' }, el('input', { type: 'checkbox', checked: set.has(t) === (set === self.slim),
+      const box = (set, flipped, what) => el('td', { class: 'left' }, el('input', { type: 'checkbox', checked: set.has(t) !== (set === self.hidden),
         'aria-label': what + ' ' + track.label, onchange: () => flipped(t) }));
-      return el('tr', null, box(self.hidden, self.flipHidden, 'Show'), box(self.slim, self.flipSlim, 'Low'), el('td', { class: 'left' }, track.label),
+      return el('tr', null, box(self.hidden, self.flipHidden, 'Show'), box(self.slim, self.flipSlim, 'Low'), box(self.pinned, self.flipPinned, 'Pin'), el('td', { class: 'left' }, track.label),
         el('td', null, P.format.count(events)), el('td', null, P.format.duration(track.busy)));
     }
 
@@ -72,8 +73,8 @@
       const place = el('details', { id: 'timeline-rows', ontoggle: self.refresh }, el('summary', null, 'Rows'),
         el('div', { class: 'tools' }, el('label', { for: sort.id }, 'Order'), sort, fold, el('label', { for: fold.id }, 'fold rows without events in view, where they are many'),
           el('button', { type: 'button', onclick: self.showAll }, 'Show all')),
-        el('div', { class: 'scroll' }, el('table', null, el('thead', null, el('tr', null, ...['Shown', 'Low', 'Row', 'Events', 'Busy'].map((title, k) =>
-          el('th', { scope: 'col', class: 'plain' + (k < 3 ? ' left' : '') }, title)))), body)));
+        el('div', { class: 'scroll' }, el('table', null, el('thead', null, el('tr', null, ...['Shown', 'Low', 'Pinned', 'Row', 'Events', 'Busy'].map((title, k) =>
+          el('th', { scope: 'col', class: 'plain' + (k < 4 ? ' left' : '') }, title)))), body)));
       return place;
     };
     return self;

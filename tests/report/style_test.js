@@ -39,7 +39,7 @@ function contrast(a, b) {
 
 const grounds = ['page', 'panel'];
 const texts = ['text', 'faint', 'link', 'good', 'bad', 'warn'].flatMap((ink) => grounds.map((ground) => [ink, ground]));
-const families = ['kernel', 'kernel-1', 'kernel-2', 'kernel-3', 'h2d', 'd2h', 'd2d', 'memset', 'nvtx', 'call', 'wait', 'mark', 'frame', 'other'];
+const families = ['kernel', 'kernel-1', 'kernel-2', 'kernel-3', 'h2d', 'd2h', 'd2d', 'memset', 'nvtx', 'call', 'wait', 'mark', 'frame', 'other', 'preempted'];
 families.forEach((ground) => texts.push(['slice-text', ground]));
 ['bad', 'warn', 'faint'].forEach((badge) => texts.push(['page', badge]));
 texts.push(['text', 'bar'], ['faint', 'dim']);

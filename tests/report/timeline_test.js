@@ -463,6 +463,57 @@ const tests = {
     await isQuiet(browser, url);
   },
 
+  async 'samples of the processors are rows of their threads'(browser) {
+    const { url, json } = report('host');
+    await load(browser, url);
+    const dom = await browser.run(`const t = perfkit.timelineView, m = t.model, e = m.events, found = [];
+      const rows = m.rows.filter((row) => m.tracks[row.t].lane === 'samples').map((row) => [m.tracks[row.t].label,
+        ...Array.from({ length: row.n }, (_, k) => row.first + k).map((i) => [m.kindOf(i), m.names[e.name[i]], e.start[i], e.end[i]])]);
+      const buttons = [...document.querySelectorAll('#host-table button.locate')];
+      return (async () => {
+        for (const button of buttons) {
+          button.click();
+          await new Promise((done) => setTimeout(done, 0));
+          found.push(t.view.marks.found.length);
+        }
+        return { rows, found, overlap: (() => { ${OVERLAPS} })(), counts: document.getElementById('timeline-counts').textContent };
+      })();`);
+    const load_batch = 'load_batch_from_the_shuffled_shards';
+    assert.deepStrictEqual(dom.rows, [['main 500 CPU', ['running', load_batch, 7e6, 12e6], ['running', load_batch, 12e6, 17e6], ['blocked', 'blocked', 22e6, 42e6],
+      ['preempted', 'preempted', 42e6, 54e6], ['preempted', 'preempted', 54e6, 63e6], ['running', 'sort_keys', 63e6, 63e6]],
+    ['loader 501 CPU', ['running', dom.rows[1][1][1], 15e6, 20e6]]]);
+    assert.strictEqual(dom.overlap, false);
+    assert.strictEqual(dom.counts, '9 events: 2 kernels, 4 CPU samples, 1 blocked span, 2 preempted spans.');
+    assert.strictEqual(dom.found.length, json.host.rows.length);
+    assert.ok(dom.found.every((n) => n > 0), String(dom.found));
+    await isQuiet(browser, url);
+  },
+
+  async 'a pinned row stays in sight'(browser) {
+    const { url } = report('ranks');
+    await load(browser, url);
+    await browser.run(FOCUS);
+    const dom = await browser.run(`const t = perfkit.timelineView, m = t.model, last = t.draw.plan.order[t.draw.plan.order.length - 1];
+      document.querySelector('.timeline-scroll').style.maxHeight = '';
+      t.draw.resize(900, 200);
+      t.view.track = last;
+      t.pinHere();
+      t.view.top = 300;
+      t.draw.resize(900, 200);
+      const i = m.tracks[last].rows[0].first, box = t.draw.box(t.view, i), hit = t.draw.hit(t.view, box.x + 1, box.y + 3);
+      const order = t.draw.plan.order.slice();
+      t.hideHere();
+      const hidden = t.draw.plan.order.includes(last);
+      t.showRows();
+      return { last, y: box.y, hit: hit && hit.t, first: order[0], count: order.filter((k) => k === last).length, hidden, pinned: t.draw.plan.pinned.size }`);
+    assert.ok(dom.y > 24 && dom.y < 40, 'below the ruler: ' + dom.y);
+    assert.deepStrictEqual([dom.hit, dom.first, dom.count, dom.hidden, dom.pinned], [dom.last, dom.last, 1, false, 0]);
+    await browser.run(FOCUS);
+    await browser.keys('p');
+    assert.strictEqual(await browser.run('return perfkit.timelineView.draw.plan.pinned.size'), 1);
+    await isQuiet(browser, url);
+  },
+
   async 'a colour is the same at every zoom'(browser) {
     const { url } = report('normal');
     await load(browser, url);
