@@ -2,6 +2,7 @@
 """Programs whose host is the bottleneck, and two whose GPU is: what recording them costs.
 
     host_bound.py NAME [--seconds S] [--device cpu]     prints "step N ns", the mean of an iteration
+    host_bound.py NAME --turns [--seconds S]            rounds of S seconds, in turns with others
     host_bound.py --list
 
 Each iteration is an NVTX range "step". Nothing but the program's own work is in it: no clock is
@@ -9,6 +10,8 @@ read and nothing is synchronized, but where the program itself waits. Needs PyTo
 """
 import argparse
 import time
+
+import turns
 
 WARM_UP_STEPS = 30
 
@@ -154,6 +157,7 @@ def main():
     parser.add_argument("--list", action="store_true", help="names and what each does")
     parser.add_argument("--seconds", type=float, default=8, help="about how long the steps take")
     parser.add_argument("--device", default="cuda")
+    parser.add_argument("--turns", action="store_true", help="turns.h")
     args = parser.parse_args()
     if args.list or not args.name:
         for name, program in PROGRAMS.items():
@@ -180,7 +184,13 @@ def main():
         step()
     # How many: by the second of two short loops.
     loop(WARM_UP_STEPS)
-    steps = max(100, int(args.seconds * 1e9 / loop(WARM_UP_STEPS)))
+    each = loop(WARM_UP_STEPS)
+    if args.turns:
+        steps = max(10, int(args.seconds * 1e9 / each))
+        turns.play(lambda: {"ms_per_step": loop(steps) / 1e6},
+                   lambda rounds: {"operations": rounds * steps})
+        return
+    steps = max(100, int(args.seconds * 1e9 / each))
     print(f"step {loop(steps):.0f} ns ({steps} steps)")
 
 

@@ -8,13 +8,12 @@ Needs PyTorch; no data, no other package. `--tiny --device cpu` is for tests.
 """
 import argparse
 import json
-import os
 import statistics
-import sys
 import time
 
 import torch
 import torch.nn.functional as F
+import turns
 
 STEPS, WARM_UP = 10, 5
 TARGET_MS, MOST_MS, MOST_BATCH = 25.0, 50.0, 512
@@ -106,11 +105,6 @@ def calibrate(work, path):
         json.dump({"batch": batch, "step_ms": took}, file)
 
 
-def peak_kib():
-    with open("/proc/self/status", encoding="ascii") as status:
-        return next((int(line.split()[1]) for line in status if line.startswith("VmHWM:")), 0)
-
-
 def gpu_used(device):
     if device.type != "cuda":
         return 0
@@ -121,22 +115,13 @@ def gpu_used(device):
 def play(work, batch):
     tokens = work.tokens(batch)
     work.steps_ms(tokens, WARM_UP)
-    turns = os.environ.get("BENCH_TURNS")
-    out = open(turns + ".out", "w", encoding="utf-8") if turns else sys.stdout
-    go = open(turns + ".go", "rb", buffering=0) if turns else None
 
-    def say(line):
-        print(json.dumps(line), file=out, flush=True)
-
-    say({"ready": True, "pid": os.getpid()})
-    rounds = 0
-    while go.read(1) == b"g" if go else rounds < 3:
+    def one_round():
         times = work.steps_ms(tokens, STEPS)
-        say({"mode": "inference" if work.inference else "training", "round": rounds,
-             "batch": batch, "ms_per_step": statistics.median(times), "steps_ms": times})
-        rounds += 1
-    say({"end": True, "pid": os.getpid(), "operations": rounds * STEPS, "peak_kib": peak_kib(),
-         "gpu_used_bytes": gpu_used(work.device), "mono_ns": time.monotonic_ns()})
+        return {"mode": "inference" if work.inference else "training", "batch": batch,
+                "ms_per_step": statistics.median(times), "steps_ms": times}
+    turns.play(one_round, lambda rounds: {"operations": rounds * STEPS,
+                                          "gpu_used_bytes": gpu_used(work.device)})
 
 
 def main():

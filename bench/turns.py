@@ -4,6 +4,7 @@ import os
 import select
 import signal
 import subprocess
+import sys
 import time
 
 
@@ -106,3 +107,24 @@ def value(line):
         if key.startswith(("ns_per_", "ms_per_")):
             return number, key.replace("_per_", "/")
     raise Failed(f"no figure in {line}")
+
+
+def play(one_round, end):
+    """The program's side: one_round() gives the line of a round, end() what its last one says. By
+    itself, without one who asks: three rounds."""
+    turns = os.environ.get("BENCH_TURNS")
+    out = open(turns + ".out", "w", encoding="utf-8") if turns else sys.stdout
+    go = open(turns + ".go", "rb", buffering=0) if turns else None
+
+    def say(line):
+        print(json.dumps(line), file=out, flush=True)
+
+    say({"ready": True, "pid": os.getpid()})
+    rounds = 0
+    while go.read(1) == b"g" if go else rounds < 3:
+        say({"round": rounds, **one_round()})
+        rounds += 1
+    with open("/proc/self/status", encoding="ascii") as status:
+        peak = next((int(line.split()[1]) for line in status if line.startswith("VmHWM:")), 0)
+    say({"end": True, "pid": os.getpid(), "peak_kib": peak, **end(rounds),
+         "mono_ns": time.monotonic_ns()})

@@ -2,10 +2,12 @@
 """A stand-in for bench_cuda_launch on a machine without a GPU: it opens the fake libcuda and writes
 API records through the fake libcupti, in turns. `turning.py die` ends in its second round."""
 import ctypes
-import json
 import os
 import sys
 import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "bench"))
+import turns  # noqa: E402
 
 
 class Api(ctypes.Structure):
@@ -28,27 +30,21 @@ def load():
 
 
 def main():
-    record = load()
-    turns = os.environ["BENCH_TURNS"]
-    out = open(turns + ".out", "w", encoding="utf-8")
-    go = open(turns + ".go", "rb", buffering=0)
-    print(json.dumps({"ready": True, "pid": os.getpid()}), file=out, flush=True)
-    rounds = 0
-    while go.read(1) == b"g":
-        if "die" in sys.argv and rounds == 1 and record:
+    record, rounds = load(), []
+
+    def one_round():
+        if "die" in sys.argv and len(rounds) == 1 and record:
             os._exit(7)
         begun = time.monotonic_ns()
         for i in range(CALLS):
             call = Api(RUNTIME, MALLOC, time.monotonic_ns(), time.monotonic_ns(), os.getpid(),
-                       os.getpid(), rounds * CALLS + i + 1, 0)
+                       os.getpid(), len(rounds) * CALLS + i + 1, 0)
             if record:
                 record(ctypes.byref(call), ctypes.c_size_t(ctypes.sizeof(call)))
-        rounds += 1
-        print(json.dumps({"mode": "fake", "round": rounds - 1,
-                          "ns_per_call": (time.monotonic_ns() - begun) / CALLS}),
-              file=out, flush=True)
-    print(json.dumps({"end": True, "pid": os.getpid(), "operations": rounds * CALLS,
-                      "peak_kib": 1000, "gpu_used_bytes": 0}), file=out, flush=True)
+        rounds.append(1)
+        return {"mode": "fake", "ns_per_call": (time.monotonic_ns() - begun) / CALLS}
+    turns.play(one_round, lambda count: {"operations": count * CALLS, "peak_kib": 1000,
+                                         "gpu_used_bytes": 0})
 
 
 main()

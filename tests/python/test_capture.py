@@ -305,6 +305,12 @@ class Observed(PyTorch):
     def environment(self, **more):
         return super().environment(**dict(dict(FAKE_TORCH_CPU=TORCH_CPU), **more))
 
+    def test_what_is_being_compiled(self):
+        """Modules are named without a line of Python that torch.compile would see."""
+        seen = self.ranges(self.open(self.train("compile").capture))
+        self.assertEqual([name for depth, name, _ in seen if name.startswith("Block")],
+                         ["Block", "Block.first", "Block.second"])
+
     def test_another_pytorch(self):
         """One that does not behave as known is left alone."""
         db = self.open(self.train(env=self.environment(PERFKIT_TEST_TORCH="twice")).capture)

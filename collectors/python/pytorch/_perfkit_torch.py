@@ -11,6 +11,7 @@ initialised CUDA), and whoever profiles with torch.profiler gets it: ours makes 
 import atexit
 import functools
 import os
+import sys
 import threading
 import types
 import weakref
@@ -228,8 +229,10 @@ class _Modules:
         self.tell = library.perfkit_pytorch_module
         call = torch.nn.Module.__call__
         frames = getattr(getattr(torch._C, "_dynamo", None), "eval_frame", None)
-        return isinstance(call, types.FunctionType) and bool(library.perfkit_pytorch_modules(
-            call, types.FunctionType.__basicsize__, name, getattr(frames, "set_eval_frame", None)))
+        locked = "t" not in getattr(sys, "abiflags", "")  # there is a lock of the interpreter
+        return locked and isinstance(call, types.FunctionType) and bool(
+            library.perfkit_pytorch_modules(call, types.FunctionType.__basicsize__, name,
+                                            getattr(frames, "set_eval_frame", None)))
 
 
 class _Hooks(_Modules):

@@ -58,6 +58,10 @@ def main():
     if "emit" in sys.argv:  # the program's own NVTX ranges
         with torch.autograd.profiler.emit_nvtx():
             step()
+    if "compile" in sys.argv:
+        torch._C._dynamo.eval_frame.set_eval_frame("compiler")
+        Block()()
+        assert torch._C._dynamo.eval_frame.set_eval_frame(None) == "compiler"
     if "collect" in sys.argv:
         import gc
         gc.collect()

@@ -1,5 +1,7 @@
 import os
 
+from torch import _C
+
 _before, _after, _always = [], [], []
 
 
@@ -18,6 +20,8 @@ class Module:
         object.__setattr__(self, name, value)
 
     def named_modules(self, prefix=""):
+        if _C._dynamo.eval_frame.callback:
+            raise SystemError("torch.compile was shown a line of perfkit's")
         yield prefix, self
         for name, part in self.__dict__.get("_parts", {}).items():
             yield from part.named_modules(prefix + "." + name if prefix else name)
