@@ -140,7 +140,7 @@ void ocl_end(struct ocl_command *command, cl_int result, union ocl_record *recor
     } else if (!held) {
         collector_count(WIRE_COUNT_UNPROFILED, 1);
     }
-    record->done.head.flags = (uint8_t)(WIRE_OPENCL | (held ? WIRE_PENDING : 0));
+    record->done.head.flags |= (uint8_t)(WIRE_OPENCL | (held ? WIRE_PENDING : 0));
     record->done.head.aux = queue ? ocl_queue_stream(queue) : 0;
     record->done.correlation = call->correlation;
     collector_emit(record);
@@ -158,13 +158,13 @@ void ocl_end(struct ocl_command *command, cl_int result, union ocl_record *recor
     errno = saved;
 }
 
-cl_int ocl_end_transfer(struct ocl_command *command, cl_int result, uint64_t bytes,
-                        enum wire_copy_kind kind, enum wire_memory_kind from,
-                        enum wire_memory_kind to, bool blocking)
+static cl_int end_transfer(struct ocl_command *command, cl_int result, uint64_t bytes,
+                           enum wire_copy_kind kind, enum wire_memory_kind from,
+                           enum wire_memory_kind to, bool blocking, uint8_t flags)
 {
     if (command->call.on) {
         union ocl_record record = {.transfer = {
-                                       .head = {sizeof record.transfer, WIRE_TRANSFER, 0, 0},
+                                       .head = {sizeof record.transfer, WIRE_TRANSFER, flags, 0},
                                        .bytes = bytes,
                                        .copy_kind = (uint8_t)kind,
                                        .source_kind = (uint8_t)from,
@@ -174,6 +174,22 @@ cl_int ocl_end_transfer(struct ocl_command *command, cl_int result, uint64_t byt
         ocl_end(command, result, &record, blocking);
     }
     return result;
+}
+
+cl_int ocl_end_transfer(struct ocl_command *command, cl_int result, uint64_t bytes,
+                        enum wire_copy_kind kind, enum wire_memory_kind from,
+                        enum wire_memory_kind to, bool blocking)
+{
+    return end_transfer(command, result, bytes, kind, from, to, blocking, 0);
+}
+
+cl_int ocl_end_upload(struct ocl_command *command, cl_int result, cl_mem buffer, size_t offset,
+                      size_t bytes, const void *host, bool blocking)
+{
+    bool same = command->call.on && result == CL_SUCCESS &&
+                ocl_is_same_content(buffer, offset, bytes, host);
+    return end_transfer(command, result, bytes, WIRE_COPY_HTOD, WIRE_MEMORY_PAGEABLE,
+                        WIRE_MEMORY_DEVICE, blocking, same ? WIRE_SAME : 0);
 }
 
 cl_int ocl_end_memset(struct ocl_command *command, cl_int result, uint64_t bytes,

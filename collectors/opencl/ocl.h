@@ -271,6 +271,12 @@ void ocl_end(struct ocl_command *command, cl_int result, union ocl_record *recor
 cl_int ocl_end_transfer(struct ocl_command *command, cl_int result, uint64_t bytes,
                         enum wire_copy_kind kind, enum wire_memory_kind from,
                         enum wire_memory_kind to, bool blocking);
+/* Of clEnqueueWriteBuffer. */
+cl_int ocl_end_upload(struct ocl_command *command, cl_int result, cl_mem buffer, size_t offset,
+                      size_t bytes, const void *host, bool blocking);
+/* Has this part of the buffer been given these bytes before, by the upload before? Now and then all
+ * bytes are read, else 64 words of them; false where that is not known. */
+bool ocl_is_same_content(cl_mem buffer, size_t offset, size_t bytes, const void *host);
 cl_int ocl_end_memset(struct ocl_command *command, cl_int result, uint64_t bytes,
                       const void *pattern, size_t pattern_bytes, enum wire_memory_kind kind);
 

@@ -1,5 +1,5 @@
-/* Commands on buffers and images: read, write, copy, rectangles, fill, map, unmap, migrate. Bytes are those that
- * the command covers; whether a map moves any is the driver's secret. */
+/* Commands on buffers and images: read, write, copy, rectangles, fill, map, unmap, migrate. Bytes
+ * are those that the command covers; whether a map moves any is the driver's secret. */
 #include "collectors/opencl/ocl.h"
 
 struct ocl_regions ocl_mapped;
@@ -15,8 +15,7 @@ OCL_COMMAND(clEnqueueWriteBuffer,
             (cl_command_queue queue, cl_mem buffer, cl_bool blocking, size_t offset, size_t bytes,
              const void *host, OCL_WAITS),
             (queue, buffer, blocking, offset, bytes, host),
-            ocl_end_transfer(&command, result, bytes, WIRE_COPY_HTOD, WIRE_MEMORY_PAGEABLE,
-                             WIRE_MEMORY_DEVICE, blocking))
+            ocl_end_upload(&command, result, buffer, offset, bytes, host, blocking))
 
 OCL_COMMAND(clEnqueueCopyBuffer,
             (cl_command_queue queue, cl_mem from, cl_mem to, size_t from_offset, size_t to_offset,

@@ -63,7 +63,8 @@ struct prof_event {
     const struct prof_config *config;        /* KERNEL */
     int64_t queue_delay_ns, submit_delay_ns; /* device events */
     int64_t
-        flags; /* device events: 1 cooperative, 2 launched by the device, 4 failed, 8 abandoned */
+        flags; /* device events: 1 cooperative, 2 launched by the device, 4 failed, 8 abandoned, 16 an
+                  upload of the bytes that its destination was given before */
     int64_t graph_node; /* device events, or PROF_UNKNOWN */
 
     int64_t bytes;                /* TRANSFER, MEMSET, ALLOC, FREE, MIGRATION */

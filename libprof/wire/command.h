@@ -93,8 +93,10 @@ struct wire_times {
 #define WIRE_OPENCL 2u      /* correlation space: set = OpenCL, clear = CUDA (also on DONE, SYNC) */
 #define WIRE_COOPERATIVE 4u /* KERNEL */
 #define WIRE_DEVICE_LAUNCHED 8u
-#define WIRE_FAILED 16u    /* DONE: the command ended with an error */
-#define WIRE_ABANDONED 32u /* DONE: the program ended first; no times */
+#define WIRE_FAILED 16u       /* DONE: the command ended with an error */
+#define WIRE_ABANDONED 32u    /* DONE: the program ended first; no times */
+#define WIRE_SAME 64u         /* TRANSFER: the bytes that its destination was given before */
+#define PROF_TRANSFER_SAME 16 /* the same in the column transfer.flags */
 
 /* head.aux = stream id */
 struct wire_kernel {

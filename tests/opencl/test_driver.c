@@ -9,6 +9,7 @@
 
 #include "collectors/core/collector.h"
 #include "collectors/opencl/hooks.h"
+#include "collectors/opencl/ocl.h"
 #include "tests/opencl/read_log.h"
 
 /* ---- the driver ------------------------------------------------------------------------------ */
@@ -530,6 +531,33 @@ START_TEST(inactive)
 END_TEST
 
 /* The layer's table and the list of names class a function alike. */
+/* Uploads of `bytes` to a place of its own; before each, the word at `changed` becomes another one
+ * (SIZE_MAX: none does). How many are seen to bring what was there? */
+static int count_same(size_t place, size_t bytes, size_t changed)
+{
+    static unsigned char data[64 << 10];
+    int same = 0;
+    for (int i = 0; i < 30; i++) {
+        if (changed != SIZE_MAX)
+            data[changed]++;
+        same += ocl_is_same_content((cl_mem)&memory_object[0], place, bytes, data);
+    }
+    return same;
+}
+
+START_TEST(uploads_of_the_same_bytes)
+{
+    ck_assert_int_eq(count_same(1, 64 << 10, SIZE_MAX), 28); /* the first two are compared with */
+    ck_assert_int_eq(count_same(2, 64 << 10, 0), 0);
+    ck_assert_int_eq(count_same(3, 64 << 10, 5000), 0); /* between the words that are looked at */
+    ck_assert_int_eq(count_same(4, (64 << 10) - 3, (64 << 10) - 4), 0);
+    ck_assert_int_eq(count_same(5, (64 << 10) - 3, (64 << 10) - 12), 0);
+    ck_assert_int_eq(count_same(6, 1024, SIZE_MAX), 28);
+    ck_assert_int_eq(count_same(7, 1023, SIZE_MAX), 0); /* too little to be worth it */
+    ck_assert(!ocl_is_same_content((cl_mem)&memory_object[0], 0, 4096, NULL));
+}
+END_TEST
+
 START_TEST(classes)
 {
     enum { WIRE_CLASS_NONE = -1 };
@@ -564,6 +592,7 @@ int main(void)
     tcase_add_test(tests, functions_that_are_not_there);
     tcase_add_test(tests, extensions);
     tcase_add_test(tests, classes);
+    tcase_add_test(tests, uploads_of_the_same_bytes);
     suite_add_tcase(suite, tests);
     TCase *alone = tcase_create("without perfkit");
     tcase_set_timeout(alone, 300);

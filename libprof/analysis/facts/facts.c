@@ -60,6 +60,11 @@ static int64_t bytes_of(const struct prof_facts *f, const struct prof_event_row 
                : op->bytes;
 }
 
+static bool is_same_upload(const struct prof_event_row *op)
+{
+    return op->kind == PROF_OP_TRANSFER && op->flags > 0 && op->flags & PROF_TRANSFER_SAME;
+}
+
 /* All but the device, which the stream shows. */
 static uint64_t shape_key(const struct prof_facts *f, const struct prof_event_row *op)
 {
@@ -69,7 +74,8 @@ static uint64_t shape_key(const struct prof_facts *f, const struct prof_event_ro
         return key;
     key = mix_into_hash(mix_into_hash(mix_into_hash(key, bytes_of(f, op)), op->copy_kind),
                         op->source_kind);
-    return mix_into_hash(mix_into_hash(key, op->target_kind), op->blocking);
+    key = mix_into_hash(mix_into_hash(key, op->target_kind), op->blocking);
+    return mix_into_hash(key, is_same_upload(op));
 }
 
 static uint32_t shape_of(struct prof_facts *f, const struct prof_event_row *op, uint64_t key)
@@ -93,6 +99,7 @@ static uint32_t shape_of(struct prof_facts *f, const struct prof_event_row *op, 
         .target_kind = op->target_kind,
         .waits = op->kind == PROF_OP_TRANSFER && call_waits(f, op),
         .in_graph = op->in_graph,
+        .same_bytes = is_same_upload(op),
         .bytes = bytes,
         .api_name = op->name,
         .device = device,
@@ -264,7 +271,7 @@ static enum prof_status read_ops(struct prof_facts *f, const struct prof_filter 
                   PROF_FIELD(THREAD) | PROF_FIELD(NAME) | PROF_FIELD(CALL_DURATION) |
                   PROF_FIELD(CONFIG) | PROF_FIELD(BYTES) | PROF_FIELD(COPY_KIND) |
                   PROF_FIELD(SOURCE_KIND) | PROF_FIELD(TARGET_KIND) | PROF_FIELD(BLOCKING) |
-                  PROF_FIELD(LAUNCH) | PROF_FIELDS_ROOFLINE,
+                  PROF_FIELD(LAUNCH) | PROF_FIELD(FLAGS) | PROF_FIELDS_ROOFLINE,
         .scope = scope};
     if (prof_scope_only_kernels(scope) || f->kept || f->without_roofs)
         return prof_event_rows(f->capture, &query, add_facts_operation, f, err);

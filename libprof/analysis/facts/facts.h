@@ -55,6 +55,7 @@ struct prof_shape {
     int copy_kind, source_kind, target_kind;
     bool waits;      /* the call waits for it */
     bool in_graph;   /* runs as a node of a graph */
+    bool same_bytes; /* uploads of what their destination was given before */
     bool collective; /* a kernel that moves data between ranks, or waits for them */
     int64_t bytes;
     int64_t api_name;                           /* string id, 0 = not known */

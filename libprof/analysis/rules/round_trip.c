@@ -121,8 +121,36 @@ static void sum_trips(const struct prof_judge *judge, const struct trips *trips,
             prof_copies_add(judge, sums, shape);
 }
 
+/* Uploads of bytes that their destination was given before, as the recording compared them. */
+static bool same_uploads(struct prof_judge *judge)
+{
+    const struct prof_shape *shape;
+    struct prof_copies sums = {0};
+    for (size_t at = 0; (shape = prof_next_shape(judge, &at));)
+        if (shape->same_bytes)
+            prof_copies_add(judge, &sums, shape);
+    if (!prof_in_loop(judge, sums.count, sums.count))
+        return false;
+    struct prof_draft *draft = prof_found(judge, 0.9);
+    prof_numbers(draft, {"uploads", (double)sums.count}, {"bytes", (double)sums.bytes},
+                 {"memcpy_ns", (double)sums.sum_ns});
+    prof_copies_claim(judge, draft, &sums, 1);
+    prof_copies_claim_around(judge, draft, "idle_around_ns", &sums, true,
+                             prof_copies_part_around(&sums, sums.sum_ns));
+    prof_say(draft, "{uploads|upload|uploads} brought bytes that their destination had been given "
+                    "by the upload before: {bytes}");
+    prof_say_per_iteration(judge, draft, "bytes_per_iteration", "bytes");
+    prof_say(draft,
+             ", {memcpy_ns} of copying. Upload them once; where kernels overwrite them, copy "
+             "them from a second buffer of the device.");
+    prof_places(judge, draft, &sums.spots);
+    return true;
+}
+
 static void repeated_upload(struct prof_judge *judge)
 {
+    if (same_uploads(judge))
+        return;
     struct trips trips;
     struct prof_copies sums;
     if (!find_trips(judge, &trips)) {
@@ -182,7 +210,9 @@ const struct prof_rule prof_rules_round_trip[] = {
               .fires = "At least three times, and in half of the steps, a copy to the device "
                        "carries as many bytes as one of 4 KiB or more that came from it before in "
                        "the same step, and the host had no time to read and write them in between "
-                       "(20 GB/s, and 5 us).",
+                       "(20 GB/s, and 5 us). On OpenCL, as often, an upload brings the bytes that "
+                       "its destination was given before: 64 words of each upload are compared, "
+                       "all bytes of every eighth that looks the same.",
               .why =
                   "A read of device data does not change it. Where the program marks the device's "
                   "copy as stale nevertheless, the next use uploads the same bytes again.",
@@ -192,9 +222,10 @@ const struct prof_rule prof_rules_round_trip[] = {
               .opencl = "clEnqueueMapBuffer with CL_MAP_READ only: unmapping then writes nothing.",
               .pytorch = "Keep the tensor on the device; `.cpu()` of it is a copy, not a move.",
               .bound = "The time of those uploads in which no kernel runs, and the idle time "
-                       "around their calls.",
-              .limits = "Addresses and contents are not recorded: that the bytes are the same is "
-                        "concluded from size and time.",
+                       "around their calls (where bytes were compared, no more than they take).",
+              .limits =
+                  "On CUDA, and for maps and images, addresses and contents are not recorded: "
+                  "that the bytes are the same is concluded from size and time.",
               .needs = "transfers with their calls"},
      .judge = repeated_upload},
     {.page = {.id = "host-round-trip",
