@@ -31,7 +31,7 @@ static enum prof_status find_tool(char out[PATH_MAX], struct prof_error *err)
         return PROF_OK;
     return prof_fail(err, PROF_NOTFOUND,
                      MEASURE_PROGRAM " is not beside this perfkit: build it (ninja " MEASURE_PROGRAM
-                                     ") or install perfkit again");
+                                     ") or install the package " MEASURE_PROGRAM);
 }
 
 #define ARGUMENTS 24

@@ -1,7 +1,8 @@
 # Options and what the machine has. Everything optional is found here and in PerfkitFlags, reported in one
 # line, and offered to the folders as an imported target or a plain variable.
-option(PERFKIT_TESTS "build the tests and the benchmarks" ON)
-option(PERFKIT_WORKLOADS "build the reference programs (kernels/, workloads/) and what tests them" ON)
+option(PERFKIT_TESTS "build the tests and the benchmarks" ${PROJECT_IS_TOP_LEVEL})
+option(PERFKIT_WORKLOADS "build the reference programs (kernels/, workloads/) and what tests them"
+  ${PROJECT_IS_TOP_LEVEL})
 
 include(PerfkitFlags)
 

@@ -1,0 +1,34 @@
+# The packages: what cpack makes passes lintian (but for the licence, which they do not name), runs from where it is unpacked, and is found by
+# find_package; a project can also have perfkit in its own build.
+[ -n "${PERFKIT_BUILD-}" ] || { echo 'run by ctest only: it packs the build folder'; exit 77; }
+grep -q 'PERFKIT_SANITIZE:STRING=.' "$PERFKIT_BUILD/CMakeCache.txt" && { echo 'not of a build with sanitizers'; exit 77; }
+for tool in cpack dpkg dpkg-shlibdeps cmake ninja; do command -v "$tool" >/dev/null || { echo "no $tool"; exit 77; }; done
+source=$(sed -n 's/^CMAKE_HOME_DIRECTORY:INTERNAL=//p' "$PERFKIT_BUILD/CMakeCache.txt")
+unset PERFKIT_COLLECTOR
+(cd "$PERFKIT_BUILD" && cpack -G DEB -D CPACK_DEBIAN_COMPRESSION_TYPE=gzip -B "$SCRATCH/made") >log 2>&1 || tail -n 5 log
+(cd "$SCRATCH/made" && ls *.deb)
+if command -v lintian >/dev/null; then # in a build for another prefix than /usr libraries may be in /usr/lib
+  (cd "$SCRATCH/made" && lintian --tag-display-limit 0 *.deb 2>&1) |
+    grep -v -e 'no-copyright-file' -e 'running with root' -e 'pkg-config-unavailable-for-cross-compilation'
+fi
+for deb in "$SCRATCH"/made/*.deb; do dpkg -x "$deb" "$SCRATCH/root"; done
+perfkit="$SCRATCH/root/usr/bin/perfkit"
+"$perfkit" doctor | sed -n 's|/lib/x86_64-linux-gnu/|/lib/|; /^  ok    library/p'
+"$perfkit" run -q -o one.sqlite -- "$HELPERS/target-static" exit 0
+readelf -d "$SCRATCH"/root/usr/bin/perfkit "$SCRATCH"/root/usr/lib/*/perfkit/libperfkit_collector.so "$SCRATCH"/root/usr/lib/perfkit/*.so 2>/dev/null |
+  grep -c 'NEEDED.*libOpenCL'
+readelf -d "$(find "$SCRATCH/root" -name 'libprof.so.0')" | sed -n 's/.*SONAME.*\[/soname [/p'
+PYTHONPATH="$SCRATCH/root/usr/lib/python3/dist-packages" python3 -c '
+import perfkit
+with perfkit.open("one.sqlite") as capture:
+    print(len(list(capture.kernels())), "kernels by", perfkit.__file__)' | sed 's|/usr.*|/...|'
+
+cmake -G Ninja -S "$source/tests/cli/consumer" -B found -DCMAKE_PREFIX_PATH="$SCRATCH/root/usr" >log 2>&1 || cat log
+ninja -C found >log 2>&1 || cat log
+found/everything one.sqlite
+found/stable one.sqlite
+found/annotated && echo annotated
+cmake -G Ninja -S "$source/tests/cli/consumer" -B part -DPERFKIT_SOURCE="$source" -DPERFKIT_CUDA_KERNELS=OFF >log 2>&1 || cat log
+ninja -C part annotated >log 2>&1 || cat log
+[ "$(ninja -C part -t commands everything stable | wc -l)" -gt 100 ] && echo complete # building it takes minutes
+part/annotated && echo annotated
