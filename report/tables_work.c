@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "libprof/base/saturate.h"
-#include "libprof/gpu/kernel_name.h"
 #include "libprof/include/prof_events.h"
 #include "report/columns.h"
 
@@ -100,9 +99,6 @@ static struct prof_report_value kernel_occupancy(const struct prof_report_data *
     return prof_report_real(share);
 }
 
-ROW_CELL(kernel_library, prof_kernel_row, kernel,
-         prof_report_text(prof_library_text(prof_name_library(kernel->name))))
-
 static const struct prof_report_column kernel_columns[] = {
     TIMES(prof_kernel_row),
     INT64("unfinished", "Unfinished", COUNT, 0, prof_kernel_row, unfinished),
@@ -114,7 +110,8 @@ static const struct prof_report_column kernel_columns[] = {
     INT64("graph_nodes", "In graphs", COUNT, 4, prof_kernel_row, graph_nodes),
     STRING("created_by", "Made by", WORD, 5, prof_kernel_row, created_by),
     COMPUTED("occupancy", "Occupancy", SHARE, 8, kernel_occupancy),
-    COMPUTED("library", "Library", WORD, 9, kernel_library, .blank = true),
+    PROF_COLUMN("library", "Library", WORD, 9, .storage = PROF_STORED_STRING, .blank = true,
+                .offset = offsetof(struct prof_kernel_row, library)),
     INT64("configs", "Configs", COUNT, 0, prof_kernel_row, configs),
     COMPUTED("grid_x", "GrdX", NUMBER, 0, kernel_grid_x),
     COMPUTED("grid_y", "GrdY", NUMBER, 0, kernel_grid_y),

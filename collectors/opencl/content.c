@@ -60,7 +60,7 @@ static uint64_t whole_of(const unsigned char *data, size_t bytes)
     return mixed(mixed(rows[0], rows[1]), mixed(rows[2], rows[3])) | 1;
 }
 
-static bool begin_anew(struct slot *slot, uint64_t place, uint64_t sample)
+static bool forget_content(struct slot *slot, uint64_t place, uint64_t sample)
 {
     bool known = GET(slot->place) == place;
     PUT(slot->place, place);
@@ -83,7 +83,7 @@ bool ocl_is_same_content(cl_mem buffer, size_t offset, size_t bytes, const void 
     struct slot *slot = &slots[place >> 56];
     uint64_t sample = sample_of(host, bytes);
     if (GET(slot->place) != place || GET(slot->sample) != sample)
-        return begin_anew(slot, place, sample);
+        return forget_content(slot, place, sample);
     uint32_t rest = GET(slot->rest);
     if (rest) {
         PUT(slot->rest, rest - 1);
@@ -98,7 +98,7 @@ bool ocl_is_same_content(cl_mem buffer, size_t offset, size_t bytes, const void 
     PUT(slot->same, before == whole);
     if (before && before != whole) { /* other bytes than those looked at change */
         uint32_t pause = GET(slot->pause) < 64 ? 2 * GET(slot->pause) : 64;
-        begin_anew(slot, place, sample);
+        forget_content(slot, place, sample);
         PUT(slot->pause, pause);
         PUT(slot->rest, pause);
     }

@@ -8,6 +8,7 @@
 #include "libprof/analysis/group.h"
 #include "libprof/analysis/scope.h"
 #include "libprof/base/saturate.h"
+#include "libprof/gpu/kernel_name.h"
 
 /* ---- from sums by second --------------------------------------------------------------------- */
 
@@ -134,6 +135,7 @@ static enum prof_status summarise_sums(struct prof_capture *capture,
         result->rows[result->count++] = (struct prof_kernel_row){
             .name = s->config ? s->config->name : NULL,
             .full_name = s->config ? s->config->full_name : NULL,
+            .library = prof_library_text(prof_name_library(s->config ? s->config->name : NULL)),
             .duration_ns = {.count = s->count,
                             .sum = s->sum_ns,
                             .min = s->min_ns,
@@ -308,6 +310,7 @@ static bool make_kernel_summary_rows(struct work *w, struct prof_kernel_summary 
         struct prof_kernel_row *r = &result->rows[result->count++];
         r->name = g->config ? g->config->name : NULL;
         r->full_name = g->config ? g->config->full_name : NULL;
+        r->library = prof_library_text(prof_name_library(r->name));
         r->config = g->configs == 1 || w->by == PROF_BY_SHAPE ? g->config : NULL;
         r->api = g->apis_differ ? NULL : g->api_name;
         r->configs = g->config ? g->configs : 0;

@@ -96,7 +96,7 @@ static bool holds_one(const char *name, const char *const *list)
     return false;
 }
 
-/* Which words tell a library's kernels: the first row that fits decides. A name `begins` after its
+/* Words in the names of a library's kernels: the first row that fits decides. A name `begins` after its
  * return type. cuBLAS brings CUTLASS's kernels under "Kernel2<cutlass_"; PyTorch's compiler and XLA
  * name what they made after what it computes. */
 static const struct {

@@ -15,7 +15,7 @@ enum prof_precision {
  * bits. NULL allowed. */
 enum prof_precision prof_name_precision(const char *name);
 
-/* Whose kernel: id, text for people. Names alone tell; the program's own kernels, and what is not
+/* Whose kernel: id, text for people. By its name alone: the program's own kernels, and what is not
  * known, are NONE. Inductor is PyTorch's compiler; CUTLASS what programs build with it themselves.
  */
 #define PROF_LIBRARIES(X)                                                                          \

@@ -59,6 +59,7 @@ enum prof_group {
 
 struct prof_kernel_row {
     const char *name, *full_name;
+    const char *library; /* "cuBLAS", by the name; NULL = the program's own, or not known */
     /* The row's only configuration, NULL when it has several; PROF_BY_SHAPE: any of them. */
     const struct prof_config *config;
     const char *api;                 /* "cuda", "opencl"; NULL = several, or unknown */
