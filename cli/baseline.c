@@ -122,10 +122,6 @@ static enum prof_status save_runs(struct call *call, const struct gate_runs *run
 static int save_baseline(struct call *call)
 {
     struct gate_runs runs = {0};
-    if (call->count < 2) {
-        prof_fail(&call->err, PROF_INVALID, "give a name and captures: save NAME FILE...");
-        return CLI_USAGE;
-    }
     int exit_status =
         prof_baseline_check_name(call->values[0], &call->err) ? CLI_USAGE : load_runs(call, &runs);
     if (exit_status == CLI_OK && save_runs(call, &runs))
@@ -298,10 +294,6 @@ static enum prof_status load_named(struct call *call, struct prof_baseline *base
 static int show_baseline(struct call *call)
 {
     struct prof_baseline baseline;
-    if (call->count != 1) {
-        prof_fail(&call->err, PROF_INVALID, "give one name: show NAME");
-        return CLI_USAGE;
-    }
     if (load_named(call, &baseline))
         return CLI_USAGE;
     int exit_status = CLI_OK;
@@ -329,10 +321,6 @@ static int rm(struct call *call)
 {
     struct prof_baseline_file *file;
     size_t removed;
-    if (call->count != 1) {
-        prof_fail(&call->err, PROF_INVALID, "give one name: rm NAME");
-        return CLI_USAGE;
-    }
     /* Not made only to find nothing in it. */
     if (open_baseline_file(call, false, &file))
         return CLI_USAGE;
@@ -351,10 +339,6 @@ static int rm(struct call *call)
 static int export_baseline(struct call *call)
 {
     struct prof_baseline baseline;
-    if (call->count != 2) {
-        prof_fail(&call->err, PROF_INVALID, "give a name and a file: export NAME FILE");
-        return CLI_USAGE;
-    }
     if (cli_same_file(call->config->baselines, call->values[1])) {
         prof_fail(&call->err, PROF_EXISTS,
                   "%s is the file of baselines itself, which one of them cannot replace: choose "
@@ -423,10 +407,6 @@ static int import_all(struct call *call)
 {
     struct prof_baseline_file *from, *to = NULL;
     struct prof_baseline_list names = {0};
-    if (call->count < 1 || call->count > 2) {
-        prof_fail(&call->err, PROF_INVALID, "give a file and perhaps a name: import FILE [NAME]");
-        return CLI_USAGE;
-    }
     if (is_export(call->values[0]))
         return import_export(call) ? CLI_USAGE : CLI_OK;
     enum prof_status status = prof_baseline_open(call->values[0], false, &from, &call->err);
@@ -455,11 +435,16 @@ static int import_all(struct call *call)
 /* ---- the command ----------------------------------------------------------------------------- */
 
 static const struct {
-    const char *name;
     int (*run)(struct call *call);
+    int least, most; /* operands behind it */
+    const char *usage;
 } verb_table[] = {
-    {"save", save_baseline},     {"list", list},         {"show", show_baseline}, {"rm", rm},
-    {"export", export_baseline}, {"import", import_all},
+    {save_baseline, 2, INT_MAX, "a name and captures: save NAME FILE..."},
+    {list, 0, INT_MAX, NULL},
+    {show_baseline, 1, 1, "one name: show NAME"},
+    {rm, 1, 1, "one name: rm NAME"},
+    {export_baseline, 2, 2, "a name and a file: export NAME FILE"},
+    {import_all, 1, 2, "a file and perhaps a name: import FILE [NAME]"},
 };
 static const char *const verbs[] = {"save", "list", "show", "rm", "export", "import", NULL};
 
@@ -500,7 +485,11 @@ static int baseline_run(const struct cli_command *command, int argc, char **argv
                         .config = &config,
                         .count = operands.count - 1,
                         .values = operands.values + 1};
-    exit_status = verb_table[verb].run(&call);
+    exit_status = CLI_USAGE;
+    if (call.count < verb_table[verb].least || call.count > verb_table[verb].most)
+        prof_fail(&call.err, PROF_INVALID, "give %s", verb_table[verb].usage);
+    else
+        exit_status = verb_table[verb].run(&call);
     if (exit_status == CLI_OK && prof_report_flush(stdout, &call.err))
         exit_status = CLI_USAGE;
     if (exit_status != CLI_OK)

@@ -17,6 +17,8 @@
 #include "libprof/base/json.h"
 #include "libprof/base/utf8.h"
 
+const char *const cli_table_formats[] = {"text", "json", "csv", "markdown", NULL};
+
 const struct cli_option cli_help_option = {
     .name = "help", .letter = 'h', .type = CLI_FLAG, .text = "show this help and exit"};
 

@@ -168,6 +168,13 @@ CLI_COMMANDS(CLI_DECLARE)
     CLI_OPTION(options, member, "quiet", 'q', FLAG, NULL, says)
 #define CLI_JSON_ROW(options, member, says) CLI_OPTION(options, member, "json", 0, FLAG, NULL, says)
 
+/* Of a table of report/table.h alone; `format` is an enum prof_report_format then. */
+#define CLI_FORMAT_ROWS(options, format, json)                                                     \
+    CLI_OPTION(options, format, "format", 0, CHOICE, "NAME", "text, json, csv or markdown",        \
+               .fallback = "text", .words = cli_table_formats),                                    \
+        CLI_JSON_ROW(options, json, "the same as --format json")
+extern const char *const cli_table_formats[];
+
 /* Of every command that reports by iterations: libprof/include/prof_findings.h. */
 #define CLI_ITERATION_ROW(options, member)                                                         \
     CLI_OPTION(options, member, "iteration", 'i', TEXT, "RANGE[@DOMAIN]",                          \

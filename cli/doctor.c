@@ -239,16 +239,12 @@ static const struct cli_option doctor_options[] = {
 
 CELL(check_level, prof_report_text(levels[((const struct doctor_line *)row)->level].word))
 
-CELL(check_text, prof_report_text(((const struct doctor_line *)row)->text))
-
-ROW_CELL(check_remedy, doctor_line, line, prof_report_text(line->remedy[0] ? line->remedy : NULL))
-
 static const struct prof_report_column check_columns[] = {
     STRING("group", "Group", WORD, 1, doctor_line, group),
     STRING("name", "Check", WORD, 1, doctor_line, name),
     COMPUTED("level", "Level", WORD, 1, check_level),
-    COMPUTED("text", "Result", NAME, 1, check_text),
-    COMPUTED("remedy", "Remedy", NAME, 1, check_remedy),
+    CHARS("text", "Result", NAME, 1, doctor_line, text),
+    CHARS("remedy", "Remedy", NAME, 1, doctor_line, remedy),
     {0},
 };
 static const struct prof_report_table checks_table = {

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "cli/command.h"
+#include "cli/process.h"
 #include "cli/find_capture.h"
 #include "libprof/base/format.h"
 #include "libprof/include/prof.h"
@@ -33,20 +34,13 @@ typedef enum prof_status exchange_call(const char *path, const char *output,
                                        const struct prof_exchange_options *options,
                                        struct prof_exchange_result *result, struct prof_error *err);
 
-static volatile sig_atomic_t interrupted;
-
-static void on_exchange_interrupt(int signal)
-{
-    interrupted = signal;
-}
-
 /* prof_exchange_progress; `user` is the struct. */
 static bool exchange_show(void *user, uint64_t done)
 {
     struct exchange_shown *shown = user;
     if (!shown->quiet && cli_progress_due(&shown->progress))
         cli_show_progress(shown->command, "%s %s", prof_count((int64_t)done).text, shown->what);
-    return !interrupted;
+    return !cli_interrupted();
 }
 
 /* False, and an error is printed, without a name, and for standard output: these files are not
@@ -60,15 +54,11 @@ static bool names_output(const struct cli_command *command, const char *output)
     return is_file;
 }
 
-/* From now on SIGINT, SIGTERM and SIGHUP make exchange_show return false. */
 static void exchange_begin(struct exchange_shown *shown, const char *command, const char *what,
                            bool quiet)
 {
-    struct sigaction action = {.sa_handler = on_exchange_interrupt, .sa_flags = (int)SA_RESETHAND};
     *shown = (struct exchange_shown){.command = command, .what = what, .quiet = quiet};
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-    sigaction(SIGHUP, &action, NULL);
+    cli_catch_interrupts();
 }
 
 /* Wipe the progress; say why nothing was written to `output`, if so. Returns the exit status. */
@@ -76,9 +66,9 @@ static int exchange_end(const struct exchange_shown *shown, const char *output,
                         enum prof_status status, const struct prof_error *err)
 {
     cli_wipe_progress();
-    if (interrupted && status) { /* nothing is left behind: end by the signal */
+    if (cli_interrupted() && status) { /* nothing is left behind: end by the signal */
         cli_say(shown->command, "interrupted: %s was not written", output);
-        raise(interrupted);
+        raise(cli_interrupted());
         return CLI_FAILED;
     }
     if (!status)

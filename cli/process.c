@@ -522,3 +522,25 @@ int spawn_target(char *const argv[], char *const envp[], const struct spawn_hold
     raise_own_limits();
     return 0;
 }
+
+/* ---- signals of other commands --------------------------------------------------------------- */
+
+static volatile sig_atomic_t interrupted;
+
+static void on_interrupt(int signal)
+{
+    interrupted = signal;
+}
+
+void cli_catch_interrupts(void)
+{
+    const struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = (int)SA_RESETHAND};
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGHUP, &action, NULL);
+}
+
+int cli_interrupted(void)
+{
+    return interrupted;
+}

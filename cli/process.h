@@ -110,4 +110,9 @@ _Noreturn void signals_end_as(int wait_status);
 /* What signals_end_as is to be called with when the second request comes. */
 void signals_remember_end(int wait_status);
 
+/* From now on SIGINT, SIGTERM and SIGHUP end nothing, the second time excepted: cli_interrupted
+ * says which one came, 0 = none. */
+void cli_catch_interrupts(void);
+int cli_interrupted(void);
+
 #endif

@@ -3,7 +3,6 @@
  * begun. While processes of the program still run, finishing would lose what they do next; the user
  * has to choose. */
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +12,7 @@
 
 #include "cli/capture_end.h"
 #include "cli/command.h"
+#include "cli/process.h"
 #include "cli/find_capture.h"
 #include "cli/run.h"
 #include "cli/spool_folder.h"
@@ -57,14 +57,6 @@ struct recover {
     struct prof_ingest_progress progress;
     unsigned alive; /* processes that may still record */
 };
-
-static volatile sig_atomic_t interrupted;
-
-static void on_recover_interrupt(int signal)
-{
-    (void)signal;
-    interrupted = 1;
-}
 
 /* A file that cannot be looked at may have some: it must not be replaced. */
 static bool has_bytes(const char *path)
@@ -167,9 +159,7 @@ static bool is_anothers(const struct recover *recover, const char *path)
 static bool catch_up(struct recover *recover)
 {
     struct prof_error err = {0};
-    struct sigaction action = {.sa_handler = on_recover_interrupt};
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
+    cli_catch_interrupts();
     do {
         enum prof_status status = prof_ingest_step(recover->ingest, &recover->progress, &err);
         if (status) { /* a full disk: capture_end is the one that is patient */
@@ -184,7 +174,7 @@ static bool catch_up(struct recover *recover)
             break;
         if (recover->options.wait && !recover->progress.records)
             nanosleep(&(struct timespec){.tv_nsec = STEP_NS}, NULL);
-    } while (!interrupted);
+    } while (!cli_interrupted());
     cli_say(recover->name,
             "%u process%s of the program still run%s; what was recorded so far is in %s, what "
             "follows goes to %s: end the program first, or take over with --wait, or finish now "

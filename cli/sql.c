@@ -25,15 +25,10 @@ struct sql_options {
     bool list, json;
 };
 
-/* In the order of enum prof_report_format. */
-static const char *const sql_formats[] = {"text", "json", "csv", "markdown", NULL};
-
 static const struct cli_option sql_options_table[] = {
     CLI_OPTION(sql_options, list, "list", 'l', FLAG, NULL,
                "print the ready queries, and the views and tables with their columns"),
-    CLI_OPTION(sql_options, format, "format", 0, CHOICE, "NAME", "text, json, csv or markdown",
-               .fallback = "text", .words = sql_formats),
-    CLI_JSON_ROW(sql_options, json, "the same as --format json"),
+    CLI_FORMAT_ROWS(sql_options, format, json),
     CLI_OPTION(sql_options, top, "top", 'n', COUNT, "N", "print N rows at most", .fallback = "all"),
     CLI_OPTION(sql_options, timeout_ns, "timeout", 0, TIME, "TIME", "stop the query after TIME",
                .fallback = "never"),
@@ -61,38 +56,31 @@ static const struct prof_report_table ready_table = {.name = "queries",
                                                      .columns = ready_columns,
                                                      .row_bytes = sizeof(struct prof_sql_ready)};
 
-struct source_row {
-    const char *name, *text, *columns;
-};
 static const struct prof_report_column source_columns[] = {
-    STRING("name", "FROM", WORD, 1, source_row, name),
-    STRING("text", "What it holds", PROSE, 0, source_row, text),
-    STRING("columns", "Columns", PROSE, 1, source_row, columns),
+    STRING("name", "FROM", WORD, 1, prof_sql_source, name),
+    STRING("text", "What it holds", PROSE, 0, prof_sql_source, text),
+    CHARS("columns", "Columns", PROSE, 1, prof_sql_source, columns),
     {0},
 };
 static const struct prof_report_table source_table = {.name = "sources",
                                                       .title = "Views and tables",
                                                       .columns = source_columns,
-                                                      .row_bytes = sizeof(struct source_row)};
+                                                      .row_bytes = sizeof(struct prof_sql_source)};
 
 static enum prof_status print_lists(struct prof_report_output *output, struct prof_error *err)
 {
     struct prof_sql_source sources[16];
-    struct source_row rows[16];
     struct prof_sql_ready ready[64];
     size_t count = 0, queries = 0;
     const struct prof_sql_ready *query;
-    while (count < 16 && prof_sql_source(count, &sources[count])) {
-        rows[count] =
-            (struct source_row){sources[count].name, sources[count].text, sources[count].columns};
+    while (count < 16 && prof_sql_source(count, &sources[count]))
         count++;
-    }
     while (queries < 64 && (query = prof_sql_ready(queries)))
         ready[queries++] = *query;
     enum prof_status status = prof_report_put_rows(output, &ready_table, ready, queries, err);
     if (!status && output->format == PROF_REPORT_TEXT)
         putchar('\n');
-    return status ? status : prof_report_put_rows(output, &source_table, rows, count, err);
+    return status ? status : prof_report_put_rows(output, &source_table, sources, count, err);
 }
 
 /* ---- a query --------------------------------------------------------------------------------- */

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "cli/command.h"
+#include "cli/process.h"
 #include "cli/find_capture.h"
 #include "cli/installed.h"
 #include "cli/symbolize.h"
@@ -104,16 +105,9 @@ static void print_absent_files(const char *name, const char *const *folders)
                     *folders);
 }
 
-static volatile sig_atomic_t interrupted;
-
-static void on_symbolize_interrupt(int signal)
-{
-    interrupted = signal;
-}
-
 static bool symbolize_is_interrupted(void)
 {
-    return interrupted != 0;
+    return cli_interrupted() != 0;
 }
 
 static void print_symbolize_result(const char *name, const char *path,
@@ -195,15 +189,13 @@ static int symbolize_run(const struct cli_command *command, int argc, char **arg
     split_debug_folders(list, folders);
     if (!args.quiet)
         print_absent_files(command->name, folders);
-    struct sigaction action = {.sa_handler = on_symbolize_interrupt, .sa_flags = (int)SA_RESETHAND};
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
+    cli_catch_interrupts();
     enum prof_status status = symbolize(command->name, path, &args, folders, &err);
     free(list);
     if (status)
         cli_say(command->name, "%s", err.message);
-    if (interrupted)
-        raise(interrupted);
+    if (cli_interrupted())
+        raise(cli_interrupted());
     return status ? CLI_FAILED : CLI_OK;
 }
 

@@ -15,16 +15,11 @@ struct verify_options {
     bool json;
 };
 
-/* In the order of enum prof_report_format. */
-static const char *const verify_formats[] = {"text", "json", "csv", "markdown", NULL};
-
 static const struct cli_option verify_option_table[] = {
     CLI_OPTION(verify_options, finding, "finding", 0, TEXT, "RULE",
                "only this rule, whatever its severity; the exit status is 1 unless its finding is "
                "gone, or partly"),
-    CLI_OPTION(verify_options, format, "format", 0, CHOICE, "NAME", "text, json, csv or markdown",
-               .fallback = "text", .words = verify_formats),
-    CLI_JSON_ROW(verify_options, json, "the same as --format json"),
+    CLI_FORMAT_ROWS(verify_options, format, json),
     CLI_ITERATION_ROW(verify_options, iteration),
     CLI_SKIP_ROW(verify_options, skip),
     {0},

@@ -18,6 +18,9 @@
 #define STRING(key, title, unit, rank, type, member)                                               \
     PROF_COLUMN(key, title, unit, rank, .storage = PROF_STORED_STRING,                             \
                 .offset = offsetof(struct type, member))
+#define CHARS(key, title, unit, rank, type, member)                                                \
+    PROF_COLUMN(key, title, unit, rank, .storage = PROF_STORED_CHARS,                              \
+                .offset = offsetof(struct type, member))
 #define BOOL(key, title, rank, type, member)                                                       \
     PROF_COLUMN(key, title, WORD, rank, .storage = PROF_STORED_BOOL,                               \
                 .offset = offsetof(struct type, member))

@@ -50,6 +50,8 @@ struct prof_report_value prof_report_value(const struct prof_report_data *data,
         memcpy(&value.text, at, sizeof value.text);
         value.kind = value.text ? PROF_VALUE_TEXT : PROF_VALUE_NONE;
         return value;
+    case PROF_STORED_CHARS:
+        return prof_report_text(*at ? at : NULL);
     case PROF_STORED_BOOL: {
         bool yes;
         memcpy(&yes, at, sizeof yes);

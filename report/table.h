@@ -71,6 +71,7 @@ enum prof_report_storage {
     PROF_STORED_INT,
     PROF_STORED_DOUBLE,
     PROF_STORED_STRING, /* const char * */
+    PROF_STORED_CHARS,  /* char [], "" = none */
     PROF_STORED_BOOL,
     PROF_STORED_VALUE, /* struct prof_report_value */
     PROF_STORED_COMPUTED,
