@@ -33,6 +33,23 @@ static void push_range(struct nvtx_object *domain, int32_t type, const void *mes
     nvtx_push(domain, records ? event : NULL, captures);
 }
 
+struct symbol {
+    void *place;
+    const char *name;
+    bool may_lack;
+};
+
+static bool find_symbols(void *library, const struct symbol *symbols, size_t count)
+{
+    bool all = true;
+    for (size_t i = 0; i < count; i++) {
+        void *found = dlsym(library, symbols[i].name);
+        memcpy(symbols[i].place, &found, sizeof found);
+        all &= found || symbols[i].may_lack;
+    }
+    return all;
+}
+
 /* ---- operators ------------------------------------------------------------------------------- */
 
 #if defined __x86_64__
@@ -155,32 +172,26 @@ static int note_library(struct dl_phdr_info *info, size_t size, void *path)
 
 static bool find_torch(void)
 {
-    static const struct {
-        void *place;
-        const char *symbol;
-    } functions[] = {
-        {&torch.add, "_ZN2at17addGlobalCallbackENS_22RecordFunctionCallbackE"},
-        {&torch.remove, "_ZN2at14removeCallbackEm"},
-        {&torch.disable, "_ZN2at15disableCallbackEm"},
-        {&torch.enable, "_ZN2at16reenableCallbackEm"},
-        {&torch.make, "_ZN2at14RecordFunctionC1ENS_11RecordScopeE"},
-        {&torch.destroy, "_ZN2at14RecordFunctionD1Ev"},
-        {&torch.before, "_ZN2at14RecordFunction6beforeESt7variantIJSt17basic_string_viewIcSt11char_"
-                        "traitsIcEESt17reference_wrapperIKN3c1014FunctionSchemaEEEEl"},
-        {&torch.before_text, "_ZN2at14RecordFunction6beforeEPKcl"},
-        {&torch.name, "_ZNK2at14RecordFunction4nameEv"},
+    static const struct symbol symbols[] = {
+        {&torch.add, "_ZN2at17addGlobalCallbackENS_22RecordFunctionCallbackE", false},
+        {&torch.remove, "_ZN2at14removeCallbackEm", false},
+        {&torch.disable, "_ZN2at15disableCallbackEm", false},
+        {&torch.enable, "_ZN2at16reenableCallbackEm", false},
+        {&torch.make, "_ZN2at14RecordFunctionC1ENS_11RecordScopeE", false},
+        {&torch.destroy, "_ZN2at14RecordFunctionD1Ev", false},
+        {&torch.before,
+         "_ZN2at14RecordFunction6beforeESt7variantIJSt17basic_string_viewIcSt11char_traitsIcEE"
+         "St17reference_wrapperIKN3c1014FunctionSchemaEEEEl",
+         true},
+        {&torch.before_text, "_ZN2at14RecordFunction6beforeEPKcl", true},
+        {&torch.name, "_ZNK2at14RecordFunction4nameEv", false},
     };
     char path[PATH_MAX]; /* distributions give it a version of their own */
     void *library =
         dl_iterate_phdr(note_library, path) ? dlopen(path, RTLD_LAZY | RTLD_NOLOAD) : NULL;
-    bool found = library != NULL;
-    for (size_t i = 0; found && i < sizeof functions / sizeof *functions; i++) {
-        void *function = dlsym(library, functions[i].symbol);
-        found = function || functions[i].place == (void *)&torch.before ||
-                (functions[i].place == (void *)&torch.before_text && torch.before);
-        memcpy(functions[i].place, &function, sizeof function);
-    }
-    return found; /* the library stays: PyTorch is in it */
+    /* The library stays: PyTorch is in it. */
+    return library && find_symbols(library, symbols, sizeof symbols / sizeof *symbols) &&
+           (torch.before || torch.before_text);
 }
 
 static void **operator_begins(void **context, const char *function)
@@ -334,29 +345,19 @@ static struct object *module_called(struct object *callable, struct object *cons
 
 static bool find_python(void)
 {
-    static const struct {
-        void *place;
-        const char *symbol;
-    } functions[] = {
-        {&python.get_vectorcall, "PyVectorcall_Function"},
-        {&python.call, "PyObject_CallFunctionObjArgs"},
-        {&python.keep, "Py_IncRef"},
-        {&python.drop, "Py_DecRef"},
-        {&python.clear_error, "PyErr_Clear"},
-        {&python.text, "PyUnicode_AsUTF8"},
-        {&python.item, "PyDict_GetItemString"},
-        {&python.number, "PyLong_AsLong"},
-        {&python.none, "_Py_NoneStruct"},
+    static const struct symbol symbols[] = {
+        {&python.set_vectorcall, "PyFunction_SetVectorcall", true},
+        {&python.get_vectorcall, "PyVectorcall_Function", false},
+        {&python.call, "PyObject_CallFunctionObjArgs", false},
+        {&python.keep, "Py_IncRef", false},
+        {&python.drop, "Py_DecRef", false},
+        {&python.clear_error, "PyErr_Clear", false},
+        {&python.text, "PyUnicode_AsUTF8", false},
+        {&python.item, "PyDict_GetItemString", false},
+        {&python.number, "PyLong_AsLong", false},
+        {&python.none, "_Py_NoneStruct", false},
     };
-    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
-        void *function = dlsym(RTLD_DEFAULT, functions[i].symbol);
-        if (!function)
-            return false;
-        memcpy(functions[i].place, &function, sizeof function);
-    }
-    void *set = dlsym(RTLD_DEFAULT, "PyFunction_SetVectorcall");
-    memcpy(&python.set_vectorcall, &set, sizeof set);
-    return true;
+    return find_symbols(RTLD_DEFAULT, symbols, sizeof symbols / sizeof *symbols);
 }
 
 static bool map_modules(void)
