@@ -14,12 +14,14 @@
 #include "libprof/base/regular.h"
 #include "libprof/base/utf8.h"
 #include "report/columns.h"
+#include "report/report.h"
+#include "report/trend.h"
 #include "report/writers.h"
 
 #define MAX_WIDTH 10000 /* of a line that no terminal shows */
 
 struct options {
-    const char *baselines, *config, *label, *iteration;
+    const char *baselines, *config, *label, *iteration, *html;
     unsigned keep, skip;
     bool force, quiet, json;
 };
@@ -35,6 +37,8 @@ static const struct cli_option options_table[] = {
                "save: name of the session, as the number of a CI job; with the same label again "
                "the runs join it"),
     CLI_OPTION(options, keep, "keep", 'k', COUNT, "N", "rm: keep the last N sessions"),
+    CLI_OPTION(options, html, "html", 0, FILE, "OUT",
+               "show: the history as a page of charts for a browser"),
     CLI_FORCE_ROW(options, force, "export: replace the file if it exists"),
     CLI_QUIET_ROW(options, quiet, "print only errors"),
     CLI_JSON_ROW(options, json, "list, show: print JSON"),
@@ -45,6 +49,7 @@ static const struct cli_text_row examples[] = {
     {"perfkit baseline save main run.sqlite", "Add a session of one run to the baseline main."},
     {"perfkit baseline save main --label $GITHUB_RUN_ID a.sqlite b.sqlite",
      "One session of two runs."},
+    {"perfkit baseline show main --html main.html", "The trend of each metric over sessions."},
     {"perfkit baseline rm main --keep 50", "Forget all but the last 50 sessions."},
     {"perfkit baseline export main main.json", "Hand it to another machine of the same kind."},
     {"perfkit baseline import main.json", "Add its sessions here; those that are there stay once."},
@@ -291,13 +296,37 @@ static enum prof_status load_named(struct call *call, struct prof_baseline *base
     return status;
 }
 
+static enum prof_status show_html(struct call *call, const struct prof_baseline *baseline)
+{
+    struct gate_runs runs = {0};
+    struct prof_trend_session *sessions = calloc(baseline->session_count + 1, sizeof *sessions);
+    enum prof_status status = sessions ? gate_runs_add_baseline(&runs, baseline, &call->err)
+                                       : prof_out_of_memory(&call->err);
+    for (size_t i = 0; sessions && i < baseline->session_count; i++) {
+        const struct prof_baseline_session *from = &baseline->sessions[i];
+        sessions[i] =
+            (struct prof_trend_session){from->id, from->saved_s, from->label, from->commit};
+    }
+    struct prof_trend trend = {
+        baseline->name, sessions, baseline->session_count, {runs.data, runs.count}};
+    if (!status)
+        status = prof_report_save_as(call->args->html, &trend, prof_trend_write_html, &call->err);
+    if (!status && !call->args->quiet)
+        cli_say("baseline", "wrote %s", call->args->html);
+    gate_runs_free(&runs);
+    free(sessions);
+    return status;
+}
+
 static int show_baseline(struct call *call)
 {
     struct prof_baseline baseline;
     if (load_named(call, &baseline))
         return CLI_USAGE;
     int exit_status = CLI_OK;
-    if (call->args->json) {
+    if (call->args->html) {
+        exit_status = show_html(call, &baseline) ? CLI_USAGE : CLI_OK;
+    } else if (call->args->json) {
         exit_status = show_json(&baseline, &call->err) ? CLI_USAGE : CLI_OK;
     } else {
         static const struct prof_report_table table = {.name = "sessions",

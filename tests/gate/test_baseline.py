@@ -2,6 +2,7 @@
 import json
 import os
 import random
+import re
 import sqlite3
 import subprocess
 import sys
@@ -44,6 +45,30 @@ class Baselines(Case):
         self.assertEqual(len(self.runs()), 1)
         self.perfkit("baseline", "rm", "main")
         self.refused("baseline", "show", "main", saying="holds no baselines")
+
+    def test_the_trend_is_a_page(self):
+        """Its values are those of diff; what did not change is a sentence; names are text."""
+        for seed in (1, 2, 3):
+            self.perfkit("baseline", "save", "<i>main", "--label", "<i>%d</i>" % seed, self.capture(seed))
+        self.perfkit("baseline", "show", "<i>main", "--html", "trend.html")
+        with open(self.path("trend.html"), encoding="utf-8") as file:
+            page = file.read()
+        compared = json.loads(self.perfkit("diff", self.capture(1), self.capture(3), "--format", "json").stdout)
+        values = {row["metric"]: (row["base"], row["cand"]) for row in compared["rows"]
+                  if row["metric"] in ("wall", "gpu-busy", "gpu-idle")}
+        self.assertEqual(set(values), {"wall", "gpu-busy", "gpu-idle"})
+        for family, (first, last) in values.items():
+            chart = page[page.index("<h3 class=\"short\">%s</h3>" % family):]
+            chart = chart[:chart.index("</section>")]
+            points = re.findall(r"<title>session (\d+), .*?, label &lt;i&gt;\d&lt;/i&gt;: ([0-9.]+) (ns|us|ms|s)</title>", chart)
+            self.assertEqual([point[0] for point in points], ["1", "2", "3"], chart)
+            scale = {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9}
+            for point, value in ((points[0], first), (points[2], last)):
+                self.assertAlmostEqual(float(point[1]) * scale[point[2]] / value, 1, delta=0.006)
+        self.assertRegex(page, r"The same in all sessions: launches \d+")
+        self.assertNotIn("<i>", page)
+        self.assertNotIn("<script", page)
+        self.refused("baseline", "show", "none", "--html", "none.html", saying="no baseline 'none'")
 
     def test_export_and_import(self):
         self.save(seeds=range(1, 4))
