@@ -324,6 +324,17 @@ static bool store_number(const struct cli_command *command, const struct cli_opt
     return true;
 }
 
+static bool add_option_text(const struct cli_command *command, const struct cli_option *option,
+                            const char *text, struct cli_texts *texts)
+{
+    if (texts->count == CLI_MOST_TEXTS) {
+        cli_say(command->name, "--%s: more than %d are too many", option->name, CLI_MOST_TEXTS);
+        return false;
+    }
+    texts->values[texts->count++] = text;
+    return true;
+}
+
 static bool store(const struct cli_command *command, const struct cli_option *option,
                   const char *text, void *values)
 {
@@ -336,11 +347,14 @@ static bool store(const struct cli_command *command, const struct cli_option *op
     case CLI_TEXT:
     case CLI_FILE:
     case CLI_FOLDER:
+    case CLI_TEXTS:
         if (!*text) {
             cli_say(command->name, "--%s %s: the value is empty: give one", option->name,
                     option->argument);
             return false;
         }
+        if (option->type == CLI_TEXTS)
+            return add_option_text(command, option, text, place);
         *(const char **)place = text;
         return true;
     case CLI_SIZE:

@@ -38,6 +38,13 @@ enum cli_type {
     CLI_TIME,   /* uint64_t ns: 2, 1.5, 500ms, 2s, 1m (seconds without a unit) */
     CLI_CHOICE, /* unsigned: index into words */
     CLI_WORDS,  /* const char *: words out of `words`, separated by commas */
+    CLI_TEXTS,  /* struct cli_texts: the option may come again */
+};
+
+#define CLI_MOST_TEXTS 256
+struct cli_texts {
+    const char *values[CLI_MOST_TEXTS];
+    unsigned count;
 };
 
 struct cli_option {
@@ -141,7 +148,7 @@ int cli_generate(const char *folder);
 /* clang-format off */
 #define CLI_COMMANDS(COMMAND)                                                                      \
     COMMAND(run) COMMAND(top) COMMAND(ctl) COMMAND(report) COMMAND(explain) COMMAND(sql) COMMAND(mcp) COMMAND(baseline)      \
-    COMMAND(gate) COMMAND(ab) COMMAND(diff) COMMAND(verify) COMMAND(recover) COMMAND(symbolize) COMMAND(merge)     \
+    COMMAND(gate) COMMAND(ab) COMMAND(diff) COMMAND(verify) COMMAND(what_if) COMMAND(recover) COMMAND(symbolize) COMMAND(merge)     \
     COMMAND(export) COMMAND(import) COMMAND(device) COMMAND(doctor) COMMAND(version)
 /* clang-format on */
 

@@ -9,7 +9,7 @@ export LC_ALL=C COLUMNS=80 NO_COLOR=1
 text=$(mktemp)
 trap 'rm -f "$text"' EXIT
 {
-    "$1" --help | sed -n '/^Commands:/,/^$/s/^  \([a-z][a-z]*\) .*/\1/p' | while read -r name; do
+    "$1" --help | sed -n '/^Commands:/,/^$/s/^  \([a-z][a-z-]*\) .*/\1/p' | while read -r name; do
         printf '\n## perfkit %s\n\n```text\n' "$name"
         "$1" "$name" --help
         echo '```'

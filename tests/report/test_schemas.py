@@ -146,6 +146,7 @@ copy.close()
 unfinished = run("verify", "normal.sqlite", "unfinished.sqlite", "--json", statuses=(3,))
 assert unfinished["after"]["recording"] and unfinished["why_none"] == "the capture after is still being recorded", unfinished
 check("verify.json", run("verify", "normal.sqlite", "normal.sqlite", "--json"), "verify")
+check("what-if.json", run("what-if", "normal.sqlite", "--set", "kernel:*=0.5x", "--json", statuses=(0, 3)), "what-if")
 check("version.json", run("version", "--json"), "version")
 check("doctor.json", run("doctor", "--json", statuses=(0, 1)), "doctor")
 check("device.json", run("device", "--json", statuses=(0, 1)), "device")

@@ -15,7 +15,7 @@ import tempfile
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 SPAN = re.compile(r"`([^`]+)`")
-COMMAND = re.compile(r"(?<![\w/.<-])(?<!  )perfkit ([a-z]+)((?:\s|$).*)?")
+COMMAND = re.compile(r"(?<![\w/.<-])(?<!  )perfkit ([a-z]+(?:-[a-z]+)*)((?:\s|$).*)?")
 OPTION = re.compile(r"(?<![\w-])(--[a-z][a-z-]*|-[a-z])(?![\w-])")
 PROGRAM = re.compile(r"(?<![\w/.-])((?:bench|scripts|examples)/[\w/]+(?:\.\w+)?)((?:\s|$).*)?")
 # What ends the words of a command of ours: the program that it starts, the shell's marks, a remark.
@@ -212,7 +212,7 @@ def help_of(perfkit, *words):
 def known_commands(perfkit):
     """The options of each command, by name, out of its --help."""
     listed = re.search(r"^Commands:\n(.*?)\n\n", help_of(perfkit), re.MULTILINE | re.DOTALL).group(1)
-    names = re.findall(r"^  ([a-z]+) ", listed, re.MULTILINE)
+    names = re.findall(r"^  ([a-z-]+) ", listed, re.MULTILINE)
     assert "run" in names and "report" in names, names
     helps = {}
     for name in names:

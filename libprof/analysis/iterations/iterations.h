@@ -23,6 +23,13 @@ bool prof_series_measure(struct prof_iteration_series *series, struct prof_itera
  * values say little of the quartiles. PROF_UNKNOWN: too few. */
 int64_t prof_upper_fence(const int64_t *sorted, size_t count);
 
+/* The median, with its 95 % interval between the order statistics n/2 -+ 0.98 sqrt(n) (Conover,
+ * Practical Nonparametric Statistics, 3.2). Orders the values; NaN for none. */
+struct prof_median {
+    double median, low, high;
+};
+struct prof_median prof_median_interval(int64_t *values, size_t count);
+
 /* ---- parts of single iterations (parts.c) ---------------------------------------------------- */
 
 /* Of one part in one iteration. */

@@ -30,6 +30,22 @@ int64_t prof_upper_fence(const int64_t *sorted, size_t count)
     return fence < 9e18 ? (int64_t)ceil(fence) : INT64_MAX;
 }
 
+struct prof_median prof_median_interval(int64_t *values, size_t count)
+{
+    struct prof_median result = {NAN, NAN, NAN};
+    if (!count)
+        return result;
+    qsort(values, count, sizeof *values, prof_ascending_int64);
+    double half = 0.98 * sqrt((double)count), middle = (double)count / 2;
+    double low = floor(middle - half), high = ceil(middle + half);
+    result.median = (double)values[(count - 1) / 2];
+    if (count % 2 == 0)
+        result.median = (result.median + (double)values[count / 2]) / 2;
+    result.low = (double)values[low > 0 ? (size_t)low : 0];
+    result.high = (double)values[high < (double)count ? (size_t)high : count - 1];
+    return result;
+}
+
 /* ---- trend ----------------------------------------------------------------------------------- */
 
 #define TREND_VALUES 512 /* as many, evenly chosen, are compared with one another */
@@ -121,9 +137,7 @@ bool prof_series_measure(struct prof_iteration_series *series, struct prof_itera
     qsort(sorted, count, sizeof *sorted, prof_ascending_int64);
     series->limit_ns = prof_upper_fence(sorted, count);
     if (count) {
-        series->median_ns = (double)sorted[(count - 1) / 2];
-        if (count % 2 == 0)
-            series->median_ns = (series->median_ns + (double)sorted[count / 2]) / 2;
+        series->median_ns = prof_median_interval(sorted, count).median;
         series->low_ns = sorted[(count - 1) / 4];
         series->high_ns = sorted[(3 * (count - 1) + 3) / 4];
         series->min_ns = sorted[0];

@@ -158,33 +158,28 @@ static const struct prof_iteration_series *main_series(const struct run *run, co
     return best;
 }
 
-/* Median with the interval between the order statistics n/2 -+ 0.98 sqrt(n) (Conover, Practical
- * Nonparametric Statistics, 3.2). */
 static bool measure_side(const struct run *run, const struct prof_iteration_series *series,
                          struct prof_verify_side *side)
 {
-    side->median_ns = side->low_ns = side->high_ns = NAN;
-    int64_t *sorted = malloc((run->iterations.count + 1) * sizeof *sorted);
+    int64_t *values = malloc((run->iterations.count + 1) * sizeof *values);
     size_t count = 0;
-    for (size_t i = 0; sorted && series && i < run->iterations.count; i++) {
+    for (size_t i = 0; values && series && i < run->iterations.count; i++) {
         const struct prof_iteration_row *row = &run->iterations.rows[i];
         if (&run->iterations.series[row->series] == series && !row->warm_up)
-            sorted[count++] = row->duration_ns;
+            values[count++] = row->duration_ns;
     }
+    struct prof_median median = prof_median_interval(values, count);
+    side->median_ns = median.median;
+    side->low_ns = median.low;
+    side->high_ns = median.high;
     if (count) {
         const char *name = run->iterations.phases[series->phase].name;
-        qsort(sorted, count, sizeof *sorted, prof_ascending_int64);
-        double half = 0.98 * sqrt((double)count), middle = (double)count / 2;
-        double low = floor(middle - half), high = ceil(middle + half);
         side->count = (int64_t)count;
         side->spread_ns = (double)(series->high_ns - series->low_ns) / 2;
-        side->median_ns = series->median_ns;
-        side->low_ns = (double)sorted[low > 0 ? (size_t)low : 0];
-        side->high_ns = (double)sorted[high < (double)count ? (size_t)high : count - 1];
         snprintf(side->phase, sizeof side->phase, "%s", name ? name : "");
     }
-    free(sorted);
-    return sorted != NULL;
+    free(values);
+    return values != NULL;
 }
 
 static void measure_saving(struct prof_verify *v)

@@ -129,20 +129,22 @@ static bool replay_all(struct prof_judge *judge)
 {
     struct prof_replay replay;
     static const struct prof_edit nothing = {0};
-    bool ok = prof_replay_open(&replay, judge->facts);
-    int64_t base = ok ? prof_replay_run(&replay, &nothing) : PROF_UNKNOWN;
+    struct prof_replayed out = {0};
+    bool ok = prof_replay_open(&replay, judge->facts, NULL) &&
+              prof_replay_run(&replay, &nothing, &out);
+    int64_t base = out.span_ns;
     double span = (double)replay.span_ns;
-    bool honest = base != PROF_UNKNOWN && span > 0 && fabs((double)base - span) <= HONEST * span;
-    for (size_t i = 0; honest && i < judge->drafts.count; i++) {
+    bool honest = ok && span > 0 && fabs((double)base - span) <= HONEST * span;
+    for (size_t i = 0; honest && ok && i < judge->drafts.count; i++) {
         struct prof_draft *draft = &judge->drafts.data[i];
         if (!draft->has_edit)
             continue;
-        int64_t mended = prof_replay_run(&replay, &draft->edit);
-        if (mended != PROF_UNKNOWN)
-            draft->finding.whatif_ns = mended < base
-                                           ? (int64_t)((double)(base - mended) / (double)base *
-                                                       (double)prof_facts_window_ns(judge->facts))
-                                           : 0;
+        ok = prof_replay_run(&replay, &draft->edit, &out);
+        if (ok)
+            draft->finding.whatif_ns =
+                out.span_ns < base ? (int64_t)((double)(base - out.span_ns) / (double)base *
+                                               (double)prof_facts_window_ns(judge->facts))
+                                   : 0;
     }
     prof_replay_close(&replay);
     return ok;

@@ -1,7 +1,7 @@
 # Every command has help, generated pages and completion, and they agree.
 perfkit help >overview
-commands=$(sed -n '/^Commands:/,/^$/s/^  \([a-z]\{1,\}\) .*/\1/p' overview)
-for command in run top ctl report explain sql mcp baseline gate ab diff verify recover export import device doctor \
+commands=$(sed -n '/^Commands:/,/^$/s/^  \([a-z-]\{1,\}\) .*/\1/p' overview)
+for command in run top ctl report explain sql mcp baseline gate ab diff verify what-if recover export import device doctor \
   version help; do
   echo "$commands" | grep -qx $command || echo "$command is not in the overview"
 done

@@ -1,0 +1,186 @@
+/* perfkit what-if: how long an iteration would take after a change, and what limits it then. */
+#include <math.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "cli/command.h"
+#include "libprof/base/format.h"
+#include "libprof/include/prof.h"
+#include "libprof/include/prof_what_if.h"
+#include "report/columns.h"
+
+struct what_if_options {
+    struct cli_texts set;
+    const char *iteration;
+    unsigned format, skip;
+    bool json;
+};
+
+/* In the order of enum prof_report_format. */
+static const char *const what_if_formats[] = {"text", "json", "csv", "markdown", NULL};
+
+static const struct cli_option what_if_option_table[] = {
+    CLI_OPTION(what_if_options, set, "set", 's', TEXTS, "WHAT[=VALUE]",
+               "a change: kernel:GLOB, memcpy, memcpy:h2d, memset, sync, alloc, build, launch or "
+               "host =0.5x (the share that stays), =12us (what each takes) or =0 (gone); "
+               "fuse:A,B[=VALUE], overlap:h2d, wait, graph, device=H100. It may come again: each "
+               "is predicted, and all together"),
+    CLI_OPTION(what_if_options, format, "format", 0, CHOICE, "NAME", "text, json, csv or markdown",
+               .fallback = "text", .words = what_if_formats),
+    CLI_JSON_ROW(what_if_options, json, "the same as --format json"),
+    CLI_ITERATION_ROW(what_if_options, iteration),
+    CLI_SKIP_ROW(what_if_options, skip),
+    {0},
+};
+
+static const struct cli_text_row what_if_statuses[] = {
+    {"0", "Iteration times were predicted."},
+    {"2", "The command line is wrong, a change fits nothing, or the file cannot be read."},
+    {"3", "Refused: nothing repeats, or the replay does not reproduce the recorded time."},
+    {0},
+};
+
+static const struct cli_text_row what_if_examples[] = {
+    {"perfkit what-if run.sqlite --set 'kernel:*gemm*=0.5x' --set memcpy=0",
+     "Matrix products twice as fast, no memcpys; each, and both."},
+    {"perfkit what-if run.sqlite --set 'fuse:add,mul' --set overlap:h2d",
+     "Runs of two kernels as one, uploads beside the kernels."},
+    {0},
+};
+
+#define WHAT_IF(row) ((const struct prof_what_if_row *)(row))
+
+CELL(what_if_change, prof_report_text(WHAT_IF(row)->change ? WHAT_IF(row)->change : "all of them"))
+CELL(what_if_limit, prof_report_text(prof_limit_text(WHAT_IF(row)->limit)))
+CELL(what_if_limit_name, prof_report_text(prof_limit_name(WHAT_IF(row)->limit)))
+CELL(what_if_limit_share, prof_report_real(WHAT_IF(row)->share[WHAT_IF(row)->limit]))
+
+#define SHARE_COLUMN(kind, name, text)                                                             \
+    REAL("share_" name, text, SHARE, 0, prof_what_if_row, share[PROF_LIMIT_##kind]),
+
+static const struct prof_report_column what_if_columns[] = {
+    COMPUTED("change", "Change", WORD, 1, what_if_change),
+    INT64("changed", "Changed", COUNT, 4, prof_what_if_row, changed),
+    REAL("predicted_ns", "Predicted", NS, 1, prof_what_if_row, predicted_ns),
+    REAL("low_ns", "At least", NS, 3, prof_what_if_row, low_ns),
+    REAL("high_ns", "At most", NS, 3, prof_what_if_row, high_ns),
+    REAL("saved_ns", "Saves", NS, 1, prof_what_if_row, saved_ns),
+    REAL("speedup", "Speedup", RATIO, 2, prof_what_if_row, speedup),
+    COMPUTED("limit_text", "Then limited by", WORD, 1, what_if_limit),
+    COMPUTED("limit_share", "Share", SHARE, 2, what_if_limit_share),
+    COMPUTED("limit", "Limit", WORD, 0, what_if_limit_name),
+    PROF_LIMIT_KINDS(SHARE_COLUMN){0},
+};
+
+static const struct prof_report_table what_if_table = {
+    .name = "changes",
+    .title = "Predicted time of the median iteration, 95 % interval over the iterations",
+    .none = "nothing was changed: --set says what",
+    .columns = what_if_columns,
+    .row_bytes = sizeof(struct prof_what_if_row)};
+
+static void print_what_if_head(const struct prof_what_if *w)
+{
+    if (w->why_none[0])
+        printf("%-10s %s\n", "Refused", w->why_none);
+    if (w->iterations) {
+        printf("%-10s %s, 95 %%: %s to %s, median of %s", "Recorded",
+               prof_duration(w->median_ns).text, prof_duration(w->low_ns).text,
+               prof_duration(w->high_ns).text,
+               prof_counted(w->iterations, "iteration", "iterations").text);
+        printf(w->phase ? " of \"%s\"\n" : "\n", w->phase);
+        printf("%-10s %s (%+.1f %%), limited by %s (%s of the critical path)\n", "Replayed",
+               prof_duration(w->replayed_ns).text, 100 * (w->replayed_ns / w->median_ns - 1),
+               prof_limit_text(w->limit), prof_percent(w->share[w->limit]).text);
+    }
+    if (!w->why_none[0])
+        putchar('\n');
+}
+
+static void put_what_if_head(struct prof_json *json, const struct prof_what_if *w)
+{
+    prof_json_int(json, "perfkit_what_if", 1);
+    prof_json_string(json, "phase", w->phase);
+    prof_json_int(json, "iterations", w->iterations);
+    prof_json_real(json, "median_ns", w->median_ns);
+    prof_json_real(json, "low_ns", w->low_ns);
+    prof_json_real(json, "high_ns", w->high_ns);
+    prof_json_real(json, "replayed_ns", w->replayed_ns);
+    prof_json_object(json, "share");
+    for (int b = 0; b < PROF_LIMITS; b++)
+        prof_json_real(json, prof_limit_name((enum prof_limit)b), w->share[b]);
+    prof_json_end(json);
+    prof_json_string(json, "why_none", w->why_none[0] ? w->why_none : NULL);
+}
+
+static enum prof_status print_what_if(const struct prof_what_if *w, enum prof_report_format format,
+                                      struct prof_error *err)
+{
+    struct prof_json json;
+    struct prof_report_output output = {
+        .format = format,
+        .page = {.out = stdout,
+                 .width = isatty(STDOUT_FILENO) ? terminal_width(stdout)
+                                                : terminal_columns_set() ?: 100}};
+    enum prof_status status = PROF_OK;
+    if (format == PROF_REPORT_TEXT)
+        print_what_if_head(w);
+    if (format == PROF_REPORT_JSON) {
+        prof_json_to_file(&json, stdout, 2);
+        output.json = &json;
+        prof_json_object(&json, NULL);
+        put_what_if_head(&json, w);
+    }
+    if (!w->why_none[0] || format != PROF_REPORT_TEXT)
+        status = prof_report_put_rows(&output, &what_if_table, w->rows, w->count, err);
+    if (format == PROF_REPORT_JSON) {
+        prof_json_end(&json);
+        status = prof_json_finish(&json, err);
+    }
+    return status;
+}
+
+static int what_if_run(const struct cli_command *command, int argc, char **argv)
+{
+    struct what_if_options args = {.skip = CLI_NO_SKIP};
+    struct cli_operands files;
+    struct prof_capture *capture = NULL;
+    struct prof_what_if result = {0};
+    struct prof_error err = {0};
+    int exit_status;
+    if (!cli_parse(command, argc, argv, &args, &files, &exit_status))
+        return exit_status;
+    const struct prof_filter filter = CLI_ITERATION_FILTER(args.iteration, args.skip);
+    bool any = filter.iteration || filter.skips;
+    enum prof_status status = prof_open(files.values[0], &capture, &err);
+    if (!status)
+        status = prof_what_if(capture, any ? &filter : NULL, args.set.values, args.set.count,
+                              &result, &err);
+    if (!status)
+        status = print_what_if(
+            &result, args.json ? PROF_REPORT_JSON : (enum prof_report_format)args.format, &err);
+    if (status)
+        cli_say(command->name, "%s", err.message);
+    bool refused = result.why_none[0];
+    prof_what_if_free(&result);
+    prof_close(capture);
+    return status ? CLI_USAGE : refused ? CLI_REFUSED : CLI_OK;
+}
+
+const struct cli_command what_if_command = {
+    .name = "what-if",
+    .summary = "predict the time of an iteration after a change",
+    .operands = "FILE",
+    .text = "Replays the calls and operations of a capture with a change and says how long the "
+            "median iteration would take, and what limits it then: the host, API calls, launches, "
+            "kernels or memcpys. Kernels do not slow each other down in the replay. Where the "
+            "replay of what was recorded is more than 5 % off, nothing is predicted.",
+    .options = what_if_option_table,
+    .examples = what_if_examples,
+    .statuses = what_if_statuses,
+    .operand = CLI_FILE,
+    .least = 1,
+    .most = 1,
+    .usage_status = CLI_USAGE,
+    .run = what_if_run,
+};

@@ -1,0 +1,173 @@
+/* What if: a program with a change against the prediction for the program without it. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "libprof/include/prof_what_if.h"
+#include "tests/check_main.h"
+#include "tests/diagnosis/scene.h"
+
+#define US 1000
+#define STEPS 12
+
+/* A step of training: an upload that waits, two products, many small kernels, a wait, an
+ * allocation. */
+struct shape_of_step {
+    int64_t upload, product, alloc, host, launch;
+    int small;
+    bool upload_is_async;
+};
+
+static const struct shape_of_step usual = {.upload = 300 * US,
+                                           .product = 400 * US,
+                                           .alloc = 150 * US,
+                                           .host = 200 * US,
+                                           .launch = 4 * US,
+                                           .small = 24};
+
+static struct prof_capture *run_steps(const struct shape_of_step *step, int steps)
+{
+    struct scene s;
+    scene_open(&s, "cuda", "gpu");
+    int product = scene_config(&s, "void big_gemm<float>(int)", 13200, 256, 32);
+    int small = scene_config(&s, "add_bias", 132, 256, 32);
+    s.launch_ns = step->launch;
+    for (int k = 0; k < steps; k++) {
+        scene_push(&s, "step");
+        if (step->alloc)
+            scene_call(&s, "cudaMalloc", step->alloc);
+        scene_host(&s, step->host);
+        if (step->upload)
+            scene_copy(&s, 0, SCENE_UP, SCENE_PINNED, 1 << 22, step->upload,
+                       !step->upload_is_async);
+        for (int i = 0; i < 2 && step->product; i++)
+            scene_kernel(&s, 0, product, step->product);
+        for (int i = 0; i < step->small; i++)
+            scene_kernel(&s, 0, small, 3 * US);
+        scene_sync(&s);
+        scene_pop(&s);
+    }
+    return scene_close(&s);
+}
+
+static struct prof_what_if predict(struct prof_capture *capture, const char *first,
+                                   const char *second)
+{
+    const char *const changes[] = {first, second};
+    struct prof_error err = {0};
+    struct prof_what_if result;
+    size_t count = first && second ? 2 : first ? 1 : 0;
+    ck_assert_msg(!prof_what_if(capture, NULL, changes, count, &result, &err), "%s", err.message);
+    ck_assert_str_eq(result.why_none, "");
+    return result;
+}
+
+static const struct known_change {
+    const char *change, *second;
+    struct shape_of_step after;
+} known_changes[] = {
+    {"kernel:*gemm*=0.5x", NULL, {300 * US, 200 * US, 150 * US, 200 * US, 4 * US, 24, false}},
+    {"kernel:big_gemm<float>=100us",
+     NULL,
+     {300 * US, 100 * US, 150 * US, 200 * US, 4 * US, 24, false}},
+    {"h2d=0", NULL, {0, 400 * US, 150 * US, 200 * US, 4 * US, 24, false}},
+    {"memcpy=2x", NULL, {600 * US, 400 * US, 150 * US, 200 * US, 4 * US, 24, false}},
+    {"async:h2d", NULL, {300 * US, 400 * US, 150 * US, 200 * US, 4 * US, 24, true}},
+    {"alloc=0", NULL, {300 * US, 400 * US, 0, 200 * US, 4 * US, 24, false}},
+    {"host=0.5x", NULL, {300 * US, 400 * US, 150 * US, 100 * US, 4 * US, 24, false}},
+    {"kernel:add_bias=0", NULL, {300 * US, 400 * US, 150 * US, 200 * US, 4 * US, 0, false}},
+    {"kernel:*gemm*=0.25x", "alloc=0", {300 * US, 100 * US, 0, 200 * US, 4 * US, 24, false}},
+};
+
+/* Within 2 %, and the critical path adds up. */
+START_TEST(a_change_is_predicted)
+{
+    const struct known_change *known = &known_changes[_i];
+    struct prof_capture *before = run_steps(&usual, STEPS),
+                        *after = run_steps(&known->after, STEPS);
+    struct prof_what_if got = predict(before, known->change, known->second);
+    struct prof_what_if is = predict(after, NULL, NULL);
+    ck_assert_int_eq(got.iterations, STEPS - 1);
+    ck_assert(fabs(got.replayed_ns / got.median_ns - 1) < 1e-6);
+    ck_assert_uint_eq(got.count, known->second ? 3 : 1);
+    const struct prof_what_if_row *row = &got.rows[got.count - 1];
+    ck_assert_msg(fabs(row->predicted_ns / is.median_ns - 1) < 0.02, "%s: %.1f us, is %.1f us",
+                  known->change, row->predicted_ns / 1e3, is.median_ns / 1e3);
+    double sum = 0;
+    for (int limit = 0; limit < PROF_LIMITS; limit++)
+        sum += row->share[limit];
+    ck_assert(fabs(sum - 1) < 1e-9);
+    ck_assert(row->low_ns <= row->predicted_ns && row->predicted_ns <= row->high_ns);
+    prof_what_if_free(&got);
+    prof_what_if_free(&is);
+    prof_close(before);
+    prof_close(after);
+}
+END_TEST
+
+/* 24 launches of 4 us each become 3, and their kernels take what they took. */
+START_TEST(fused_launches_are_saved)
+{
+    struct shape_of_step small = {.small = 240, .launch = 6 * US, .host = 5 * US};
+    struct prof_capture *before = run_steps(&small, STEPS);
+    struct prof_what_if got = predict(before, "fuse/8:add_bias", "batch/8:add_bias");
+    double launches = 240.0 * 6 * US;
+    for (int i = 0; i < 2; i++) {
+        ck_assert_int_eq(got.rows[i].changed, 240);
+        ck_assert(got.rows[i].predicted_ns < got.median_ns - 0.4 * launches);
+        ck_assert(got.rows[i].predicted_ns >= 240.0 * 3 * US);
+        ck_assert_int_eq(got.rows[i].limit, PROF_LIMIT_KERNEL);
+    }
+    prof_what_if_free(&got);
+    prof_close(before);
+}
+END_TEST
+
+START_TEST(what_fits_nothing_is_refused)
+{
+    static const char *const wrong[] = {"kernel:none*=0", "p2p=0.5x",      "kernel:add_bias=fast",
+                                        "speed=2x",       "device=Abacus", "fuse/1:add_bias",
+                                        "sync=3us",       "launch"};
+    struct prof_capture *capture = run_steps(&usual, STEPS);
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        struct prof_error err = {0};
+        struct prof_what_if result;
+        ck_assert_msg(prof_what_if(capture, NULL, &wrong[i], 1, &result, &err) == PROF_INVALID,
+                      "%s", wrong[i]);
+        ck_assert_msg(strstr(err.message, "add_bias") || strlen(err.message) > 10, "%s",
+                      err.message);
+    }
+    prof_close(capture);
+}
+END_TEST
+
+START_TEST(without_iterations_nothing_is_predicted)
+{
+    struct prof_error err = {0};
+    struct prof_what_if result;
+    struct prof_capture *capture = run_steps(&(struct shape_of_step){.small = 1, .launch = US}, 1);
+    ck_assert(!prof_what_if(capture, NULL, NULL, 0, &result, &err));
+    ck_assert_str_eq(result.why_none, "nothing repeats in this capture");
+    ck_assert_uint_eq(result.count, 0);
+    prof_what_if_free(&result);
+    prof_close(capture);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("what-if");
+    TCase *all = tcase_create("all");
+    tcase_set_timeout(all, 300);
+    tcase_add_loop_test(all, a_change_is_predicted, 0,
+                        (int)(sizeof known_changes / sizeof known_changes[0]));
+    tcase_add_test(all, fused_launches_are_saved);
+    tcase_add_test(all, what_fits_nothing_is_refused);
+    tcase_add_test(all, without_iterations_nothing_is_predicted);
+    suite_add_tcase(suite, all);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
