@@ -5,9 +5,9 @@
  * on the calling thread, POCL_DEVICES=pthread on workers. --profile 1 is the floor of any collector
  * that wants device times: a profiling queue, an event a launch, its times read every 64 launches.
  * --ranges 1 puts an NVTX range "step" around the launches up to each clFinish, and also prints the
- * median time from one to the next.
+ * median time from one to the next. --rate N: no faster than so many launches a second of a thread.
  *   opencl_launch [--launches N] [--items N] [--finish-every N] [--threads N] [--profile 0|1]
- *                 [--ranges 0|1] */
+ *                 [--ranges 0|1] [--rate N] */
 #define CL_TARGET_OPENCL_VERSION 120
 #include <CL/cl.h>
 #include <pthread.h>
@@ -23,7 +23,7 @@
 static const char source[] = "kernel void touch(global int *a) { a[get_global_id(0)] += 1; }\n";
 
 static long launches = 50000, items = 64, finish_every = 1000, threads = 1;
-static long profile, ranges;
+static long profile, ranges, rate;
 static cl_context context;
 static cl_device_id device;
 static cl_program program;
@@ -115,6 +115,10 @@ static void *loop(void *data)
             uint64_t before = now();
             must(clFinish(queue), "clFinish");
             uint64_t after = now();
+            for (uint64_t due = rate ? (uint64_t)(i + 1) * 1000000000u / (uint64_t)rate : 0;
+                 after - begun < due; after = now())
+                nanosleep(&(struct timespec){.tv_nsec = (long)(due - (after - begun)) % 1000000000},
+                          NULL);
             timing->enqueue_ns -= after - before;
             if (ranges) {
                 perfkit_range_pop();
@@ -152,10 +156,12 @@ int main(int argc, char **argv)
             profile = value;
         else if (strcmp(argv[i], "--ranges") == 0)
             ranges = value;
+        else if (strcmp(argv[i], "--rate") == 0)
+            rate = value;
     }
     if (argc % 2 == 0 || launches < 1 || items < 1 || threads < 1 || (ranges && finish_every < 1)) {
         fprintf(stderr, "usage: opencl_launch [--launches N] [--items N] [--finish-every N] "
-                        "[--threads N] [--profile 0|1] [--ranges 0|1]\n");
+                        "[--threads N] [--profile 0|1] [--ranges 0|1] [--rate N]\n");
         return 2;
     }
     cl_platform_id platform;

@@ -147,7 +147,7 @@ int cli_generate(const char *folder);
 
 /* clang-format off */
 #define CLI_COMMANDS(COMMAND)                                                                      \
-    COMMAND(run) COMMAND(top) COMMAND(ctl) COMMAND(report) COMMAND(explain) COMMAND(sql) COMMAND(mcp) COMMAND(baseline)      \
+    COMMAND(run) COMMAND(top) COMMAND(ctl) COMMAND(report) COMMAND(explain) COMMAND(sql) COMMAND(mcp) COMMAND(serve) COMMAND(baseline)      \
     COMMAND(gate) COMMAND(ab) COMMAND(diff) COMMAND(verify) COMMAND(what_if) COMMAND(recover) COMMAND(symbolize) COMMAND(merge)     \
     COMMAND(export) COMMAND(import) COMMAND(device) COMMAND(doctor) COMMAND(version)
 /* clang-format on */

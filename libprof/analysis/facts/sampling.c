@@ -170,26 +170,60 @@ struct seen {
     PROF_ARRAY(struct begun) list; /* by process, thread, then begin */
 };
 
+/* Its instances with rows after `after`; `order`: of them. */
+static enum prof_status query_instances(struct prof_capture *capture,
+                                        const struct prof_iteration_range *range, int64_t after,
+                                        const char *order, sqlite3_stmt **row,
+                                        struct prof_error *err)
+{
+    char sql[700];
+    snprintf(sql, sizeof sql,
+             "SELECT range.id, range.start, range.start + duration, thread, thread.process FROM "
+             "range JOIN string ON string.id = range.name JOIN thread ON thread.id = thread "
+             "WHERE range.id > ?1 AND substr(value, 1, length(?2)) = ?2 AND CASE ?3 WHEN 0 THEN "
+             "length(value) = length(?2) ELSE length(value) > length(?2) AND "
+             "substr(value, length(?2) + 1) NOT GLOB '*[^0-9]*' END AND "
+             "ifnull((SELECT value FROM string WHERE id = domain), '') = ?4 ORDER BY %s",
+             order);
+    PROF_TRY(prof_query(capture, sql, row, err));
+    sqlite3_bind_int64(*row, 1, after);
+    sqlite3_bind_text(*row, 2, range->name, -1, SQLITE_STATIC);
+    sqlite3_bind_int(*row, 3, range->numbered);
+    sqlite3_bind_text(*row, 4, range->domain, -1, SQLITE_STATIC);
+    return PROF_OK;
+}
+
+enum prof_status prof_live_iterations(struct prof_capture *capture,
+                                      const struct prof_iteration_range *range, int64_t *after,
+                                      void (*on_iteration)(void *context, int64_t duration_ns),
+                                      void *context, struct prof_error *err)
+{
+    struct prof_live_marks there;
+    sqlite3_stmt *row;
+    enum prof_status status = prof_live_marks(capture, &there, err);
+    if (!status)
+        status = query_instances(capture, range, *after, "range.id", &row, err);
+    if (status)
+        return status;
+    if (there.ranges > *after)
+        *after = there.ranges;
+    while (prof_row(row)) {
+        int64_t id = prof_column_id(row, 0);
+        if (sqlite3_column_type(row, 2) != SQLITE_NULL)
+            on_iteration(context, prof_subtract(prof_column_int(row, 2), prof_column_int(row, 1)));
+        *after = id > *after ? id : *after;
+    }
+    return prof_query_end(capture, row, err);
+}
+
 static enum prof_status read_begins(struct prof_capture *capture,
                                     const struct prof_iteration_range *range, int64_t after,
                                     struct seen *seen, struct prof_error *err)
 {
     sqlite3_stmt *row;
     bool ok = true;
-    PROF_TRY(prof_query(
-        capture,
-        "SELECT range.id, range.start, range.start + duration, thread, thread.process FROM range "
-        "JOIN string ON string.id = range.name JOIN thread ON thread.id = thread "
-        "WHERE range.id > ?1 AND substr(value, 1, length(?2)) = ?2 AND CASE ?3 WHEN 0 THEN "
-        "length(value) = length(?2) ELSE length(value) > length(?2) AND "
-        "substr(value, length(?2) + 1) NOT GLOB '*[^0-9]*' END AND "
-        "ifnull((SELECT value FROM string WHERE id = domain), '') = ?4 "
-        "ORDER BY thread.process, thread, range.start",
-        &row, err));
-    sqlite3_bind_int64(row, 1, after);
-    sqlite3_bind_text(row, 2, range->name, -1, SQLITE_STATIC);
-    sqlite3_bind_int(row, 3, range->numbered);
-    sqlite3_bind_text(row, 4, range->domain, -1, SQLITE_STATIC);
+    PROF_TRY(
+        query_instances(capture, range, after, "thread.process, thread, range.start", &row, err));
     while (ok && prof_row(row)) {
         struct begun one = {prof_column_int(row, 0), prof_column_int(row, 1),
                             prof_column_int(row, 2), prof_column_int(row, 3),
