@@ -200,11 +200,8 @@ enum prof_status prof_live_iterations(struct prof_capture *capture,
 {
     struct prof_live_marks there;
     sqlite3_stmt *row;
-    enum prof_status status = prof_live_marks(capture, &there, err);
-    if (!status)
-        status = query_instances(capture, range, *after, "range.id", &row, err);
-    if (status)
-        return status;
+    PROF_TRY(prof_live_marks(capture, &there, err));
+    PROF_TRY(query_instances(capture, range, *after, "range.id", &row, err));
     if (there.ranges > *after)
         *after = there.ranges;
     while (prof_row(row)) {
