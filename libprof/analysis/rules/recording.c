@@ -1,10 +1,11 @@
 /* By how much recording may have delayed the host, where that was neither measured nor estimated
  * from what this machine takes: events counted x what recording one costs on the machines that were
- * looked at (H200: a launch 0.9 to 3 us, with a stack up to 8; PyTorch's naming of an operator 1.5
- * to 5 us). The range is wide: it is there to keep a report from calling critical what recording
- * made. */
+ * looked at (H200: a launch 0.9 to 3 us, PoCL: 0.3 us, with a stack up to 8; PyTorch's naming of an
+ * operator 1.5 to 5 us). The range is wide: it is there to keep a report from calling critical what
+ * recording made. */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "libprof/analysis/rules/judge.h"
 #include "libprof/gpu/range_name.h"
@@ -13,7 +14,8 @@
 struct event_price {
     double least, most, bare;
 };
-static const struct event_price call_price = {800, 3000, 2200}, stack_price = {500, 5000, 0},
+static const struct event_price cuda_call_price = {800, 3000, 2200},
+                                opencl_call_price = {150, 600, 500}, stack_price = {500, 5000, 0},
                                 range_price = {50, 300, 0}, operator_price = {1500, 5000, 700};
 
 static void add_events(struct prof_recorded *sum, double count, const struct event_price *price)
@@ -78,7 +80,9 @@ bool prof_recorded_on(const struct prof_judge *judge, uint32_t device, struct pr
     for (size_t i = 0; operators && i < f->range_texts.list.count; i++)
         operators[i] =
             f->range_texts.list.data[i] && prof_range_name_is_operator(f->range_texts.list.data[i]);
-    add_events(sum, calls, &call_price);
+    const struct prof_device *of = f->devices.data[device].device;
+    bool cuda = of && of->api && !strcmp(of->api, "cuda");
+    add_events(sum, calls, cuda ? &cuda_call_price : &opencl_call_price);
     if (judge->has_stacks)
         add_events(sum, calls, &stack_price);
     if (operators)
