@@ -21,6 +21,10 @@
 #define CHARS(key, title, unit, rank, type, member)                                                \
     PROF_COLUMN(key, title, unit, rank, .storage = PROF_STORED_CHARS,                              \
                 .offset = offsetof(struct type, member))
+/* Of the process, thread or device whose id it is, say prof_report_pid. */
+#define OF_ID(key, title, unit, rank, type, member, function)                                      \
+    PROF_COLUMN(key, title, unit, rank, .storage = PROF_STORED_ID,                                 \
+                .offset = offsetof(struct type, member), .of_id = function)
 #define BOOL(key, title, rank, type, member)                                                       \
     PROF_COLUMN(key, title, WORD, rank, .storage = PROF_STORED_BOOL,                               \
                 .offset = offsetof(struct type, member))
@@ -80,6 +84,21 @@ static inline struct prof_report_value prof_report_pid(const struct prof_report_
 {
     const struct prof_process *process = prof_process(data->capture, id);
     return prof_report_int(process ? process->pid : PROF_UNKNOWN);
+}
+
+static inline struct prof_report_value prof_report_tid(const struct prof_report_data *data,
+                                                       int64_t id)
+{
+    const struct prof_thread *thread = prof_thread(data->capture, id);
+    return prof_report_int(thread ? thread->tid : PROF_UNKNOWN);
+}
+
+/* As the program counts devices. */
+static inline struct prof_report_value prof_report_ordinal(const struct prof_report_data *data,
+                                                           int64_t id)
+{
+    const struct prof_device *device = prof_device(data->capture, id);
+    return prof_report_int(device ? device->ordinal : PROF_UNKNOWN);
 }
 
 /* A computed value: an expression of `row`, and of `data` where it needs more. */

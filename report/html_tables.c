@@ -39,29 +39,16 @@ static const struct prof_report_column size_columns[] = {
 #define ALLOCATION(row) ((const struct prof_allocation *)(row))
 
 CELL(alive_kind, prof_report_text(prof_memory_kind_text(ALLOCATION(row)->kind)))
-CELL(alive_device, prof_report_device_name(data, ALLOCATION(row)->device))
-
-static struct prof_report_value alive_pid(const struct prof_report_data *data, const void *row)
-{
-    const struct prof_process *process = prof_process(data->capture, ALLOCATION(row)->process);
-    return prof_report_int(process ? process->pid : PROF_UNKNOWN);
-}
-
-static struct prof_report_value alive_thread(const struct prof_report_data *data, const void *row)
-{
-    const struct prof_thread *thread = prof_thread(data->capture, ALLOCATION(row)->thread);
-    return prof_report_int(thread ? thread->tid : PROF_UNKNOWN);
-}
 
 static const struct prof_report_column alive_columns[] = {
     INT64("bytes", "Bytes", BYTES, 1, prof_allocation, bytes),
     INT64("start_ns", "Allocated at", MOMENT, 1, prof_allocation, start_ns),
     INT64("end_ns", "Freed at", MOMENT, 1, prof_allocation, end_ns),
     INT64("address", "Address", NUMBER, 0, prof_allocation, address),
-    COMPUTED("pid", "Process", NUMBER, 1, alive_pid),
-    COMPUTED("thread", "Thread", NUMBER, 1, alive_thread),
+    OF_ID("pid", "Process", NUMBER, 1, prof_allocation, process, prof_report_pid),
+    OF_ID("thread", "Thread", NUMBER, 1, prof_allocation, thread, prof_report_tid),
     COMPUTED("kind", "Memory", WORD, 1, alive_kind),
-    COMPUTED("name", "Device", NAME, 1, alive_device),
+    OF_ID("name", "Device", NAME, 1, prof_allocation, device, prof_report_device_name),
     {0},
 };
 

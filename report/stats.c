@@ -277,21 +277,3 @@ const char *prof_stat_xyz(const int64_t xyz[3], char *out, size_t size)
              (long long)xyz[2]);
     return out;
 }
-
-struct prof_report_value prof_stat_pid(const struct prof_report_data *data, int64_t process)
-{
-    const struct prof_process *its = prof_process(data->capture, process);
-    return prof_report_int(its ? its->pid : PROF_UNKNOWN);
-}
-
-struct prof_report_value prof_stat_tid(const struct prof_report_data *data, int64_t thread)
-{
-    const struct prof_thread *its = prof_thread(data->capture, thread);
-    return prof_report_int(its ? its->tid : PROF_UNKNOWN);
-}
-
-struct prof_report_value prof_stat_ordinal(const struct prof_report_data *data, int64_t device)
-{
-    const struct prof_device *its = prof_device(data->capture, device);
-    return prof_report_int(its ? its->ordinal : PROF_UNKNOWN);
-}

@@ -19,6 +19,8 @@
     STRING(heading, heading, WORD, 1, type, member)
 #define STAT_MAY(heading, unit, function)                                                          \
     COMPUTED(heading, heading, unit, 1, function, .blank = true)
+#define STAT_ID(heading, type, member, function)                                                   \
+    OF_ID(heading, heading, NUMBER, 1, type, member, function)
 #define STAT_OF(heading, unit, function)                                                           \
     COMPUTED(heading, heading, unit, 1, function)
 /* clang-format on */
@@ -60,11 +62,6 @@ const char *prof_stat_operation(const char *api, int kind);
 
 /* "   4    1    1"; NULL when one of the three is not known. */
 const char *prof_stat_xyz(const int64_t xyz[3], char *out, size_t size);
-
-struct prof_report_value prof_stat_pid(const struct prof_report_data *data, int64_t process);
-struct prof_report_value prof_stat_tid(const struct prof_report_data *data, int64_t thread);
-/* As the program counts devices. */
-struct prof_report_value prof_stat_ordinal(const struct prof_report_data *data, int64_t device);
 
 /* Every statistic: its name, the FUNCTION of its columns prof_stat_FUNCTION_columns and of its walk
  * prof_stat_FUNCTION, its title, what it is; BY: and the options of `perfkit run` that it takes. */

@@ -90,8 +90,6 @@ static const struct instance_line *instance_of(const void *row)
     return row;
 }
 
-CELL(instance_pid, prof_stat_pid(data, instance_of(row)->row.process))
-CELL(instance_tid, prof_stat_tid(data, instance_of(row)->row.thread))
 CELL(instance_parent, prof_report_int(instance_of(row)->parent_id))
 
 const struct prof_report_column prof_stat_nvtx_pushpop_trace_columns[] = {
@@ -101,8 +99,8 @@ const struct prof_report_column prof_stat_nvtx_pushpop_trace_columns[] = {
     STAT_INT("DurChild (ns)", NS, instance_line, row.child_ns),
     STAT_INT("DurNonChild (ns)", NS, instance_line, own_ns),
     STAT_TEXT("Name", instance_line, name),
-    STAT_OF("PID", NUMBER, instance_pid),
-    STAT_OF("TID", NUMBER, instance_tid),
+    STAT_ID("PID", instance_line, row.process, prof_report_pid),
+    STAT_ID("TID", instance_line, row.thread, prof_report_tid),
     STAT_INT("Lvl", NUMBER, instance_line, row.level),
     STAT_INT("NumChild", COUNT, instance_line, row.children),
     STAT_INT("RangeId", NUMBER, instance_line, id),
@@ -118,8 +116,8 @@ const struct prof_report_column prof_stat_nvtx_gpu_proj_trace_columns[] = {
     STAT_INT("Orig Start (ns)", MOMENT, instance_line, row.start_ns),
     STAT_INT("Orig Duration (ns)", NS, instance_line, row.duration_ns),
     STAT_WORD("Style", instance_line, style),
-    STAT_OF("PID", NUMBER, instance_pid),
-    STAT_OF("TID", NUMBER, instance_tid),
+    STAT_ID("PID", instance_line, row.process, prof_report_pid),
+    STAT_ID("TID", instance_line, row.thread, prof_report_tid),
     STAT_INT("NumGPUOps", COUNT, instance_line, row.operations),
     STAT_INT("Lvl", NUMBER, instance_line, row.level),
     STAT_INT("NumChild", COUNT, instance_line, row.children),
@@ -279,14 +277,11 @@ struct range_kernel_line {
     const char *range, *style;
 };
 
-CELL(range_kernel_pid, prof_stat_pid(data, ((const struct range_kernel_line *)row)->row.process))
-CELL(range_kernel_tid, prof_stat_tid(data, ((const struct range_kernel_line *)row)->row.thread))
-
 const struct prof_report_column prof_stat_nvtx_kern_sum_columns[] = {
     STAT_TEXT("NVTX Range", range_kernel_line, range),
     STAT_WORD("Style", range_kernel_line, style),
-    STAT_OF("PID", NUMBER, range_kernel_pid),
-    STAT_OF("TID", NUMBER, range_kernel_tid),
+    STAT_ID("PID", range_kernel_line, row.process, prof_report_pid),
+    STAT_ID("TID", range_kernel_line, row.thread, prof_report_tid),
     STAT_INT("NVTX Inst", COUNT, range_kernel_line, row.instances),
     STAT_INT("Kern Inst", COUNT, range_kernel_line, row.duration_ns.count),
     STAT_INT("Total Time (ns)", NS, range_kernel_line, row.duration_ns.sum),

@@ -45,8 +45,6 @@ static int64_t shared_number(enum prof_event_kind kind, int64_t id, int64_t corr
 EVENT_CELL(call_result, prof_report_int(event->result == PROF_UNKNOWN ? 0 : event->result))
 EVENT_CELL(call_number,
            prof_report_int(shared_number(event->record_kind, event->record_id, event->correlation)))
-CELL(event_pid, prof_stat_pid(data, event_of(row)->process))
-CELL(event_tid, prof_stat_tid(data, event_of(row)->thread))
 
 CELL(not_recorded, (struct prof_report_value){0})
 
@@ -63,8 +61,8 @@ const struct prof_report_column prof_stat_api_trace_columns[] = {
     STAT_TEXT("Name", event_line, name),
     STAT_OF("Result", NUMBER, call_result),
     STAT_MAY("CorrID", NUMBER, call_number),
-    STAT_OF("Pid", NUMBER, event_pid),
-    STAT_OF("Tid", NUMBER, event_tid),
+    STAT_ID("Pid", event_line, event.process, prof_report_pid),
+    STAT_ID("Tid", event_line, event.thread, prof_report_tid),
     STAT_MAY("T-Pri", NUMBER, not_recorded),
     STAT_MAY("Thread Name", NAME, trace_thread_name),
     {0}};
@@ -229,14 +227,10 @@ enum prof_status prof_stat_gpu_trace(struct prof_report_row_walk *walk, struct p
 
 /* ---- launches -------------------------------------------------------------------------------- */
 
-CELL(launch_row_pid, prof_stat_pid(data, ((const struct prof_launch_row *)row)->process))
-CELL(launch_row_tid, prof_stat_tid(data, ((const struct prof_launch_row *)row)->thread))
-CELL(launch_row_device, prof_stat_ordinal(data, ((const struct prof_launch_row *)row)->device))
-
 const struct prof_report_column prof_stat_kern_exec_sum_columns[] = {
-    STAT_OF("PID", NUMBER, launch_row_pid),
-    STAT_OF("TID", NUMBER, launch_row_tid),
-    STAT_OF("DevId", NUMBER, launch_row_device),
+    STAT_ID("PID", prof_launch_row, process, prof_report_pid),
+    STAT_ID("TID", prof_launch_row, thread, prof_report_tid),
+    STAT_ID("DevId", prof_launch_row, device, prof_report_ordinal),
     STAT_INT("Count", COUNT, prof_launch_row, total_ns.count),
     STAT_INT("QCount", COUNT, prof_launch_row, queue_ns.count),
     STAT_SPREAD("T", NS, "ns", prof_launch_row, total_ns),
@@ -267,9 +261,6 @@ static const struct prof_launch *launch_of(const void *row)
     return &((const struct launch_line *)row)->launch;
 }
 
-CELL(launch_pid, prof_stat_pid(data, launch_of(row)->process))
-CELL(launch_tid, prof_stat_tid(data, launch_of(row)->thread))
-CELL(launch_device, prof_stat_ordinal(data, launch_of(row)->device))
 CELL(queue_start, prof_report_int(launch_of(row)->queue_start_ns))
 CELL(queue_ns, prof_report_int(launch_of(row)->queue_ns))
 
@@ -281,9 +272,9 @@ const struct prof_report_column prof_stat_kern_exec_trace_columns[] = {
     STAT_INT("Kernel Start (ns)", MOMENT, launch_line, launch.kernel_start_ns),
     STAT_INT("Kernel Dur (ns)", NS, launch_line, launch.kernel_ns),
     STAT_INT("Total Dur (ns)", NS, launch_line, launch.total_ns),
-    STAT_OF("PID", NUMBER, launch_pid),
-    STAT_OF("TID", NUMBER, launch_tid),
-    STAT_OF("DevId", NUMBER, launch_device),
+    STAT_ID("PID", launch_line, launch.process, prof_report_pid),
+    STAT_ID("TID", launch_line, launch.thread, prof_report_tid),
+    STAT_ID("DevId", launch_line, launch.device, prof_report_ordinal),
     STAT_TEXT("API Function", launch_line, launch.api_name),
     STAT_WORD("GridXYZ", launch_line, grid),
     STAT_WORD("BlockXYZ", launch_line, block),

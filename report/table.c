@@ -32,10 +32,11 @@ struct prof_report_value prof_report_value(const struct prof_report_data *data,
     const char *at = (const char *)row + column->offset;
     struct prof_report_value value = {0};
     switch (column->storage) {
-    case PROF_STORED_INT64: {
+    case PROF_STORED_INT64:
+    case PROF_STORED_ID: {
         int64_t integer;
         memcpy(&integer, at, sizeof integer);
-        return prof_report_int(integer);
+        return column->of_id ? column->of_id(data, integer) : prof_report_int(integer);
     }
     case PROF_STORED_INT: {
         int integer;

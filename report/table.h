@@ -74,6 +74,7 @@ enum prof_report_storage {
     PROF_STORED_CHARS,  /* char [], "" = none */
     PROF_STORED_BOOL,
     PROF_STORED_VALUE, /* struct prof_report_value */
+    PROF_STORED_ID,    /* int64_t: what `of_id` says of it */
     PROF_STORED_COMPUTED,
 };
 
@@ -89,6 +90,7 @@ struct prof_report_column {
     enum prof_report_storage storage;
     size_t offset; /* in the row */
     struct prof_report_value (*compute)(const struct prof_report_data *data, const void *row);
+    struct prof_report_value (*of_id)(const struct prof_report_data *data, int64_t id);
     bool blank; /* it does not apply to every row: nothing instead of "n/a" where unknown */
     bool bar;   /* HTML: a bar, its share of the largest value of rows with the same `kind` */
     /* Kernels: perfkit top has the column too, of the launch configuration that took most of the

@@ -33,12 +33,6 @@ static struct prof_report_value util_api(const struct prof_report_data *data, co
     return prof_report_text(device ? device->api : NULL);
 }
 
-static struct prof_report_value util_ordinal(const struct prof_report_data *data, const void *row)
-{
-    const struct prof_device *device = prof_device(data->capture, UTIL(row)->device);
-    return prof_report_int(device ? device->ordinal : PROF_UNKNOWN);
-}
-
 CELL(util_busy, share_value(UTIL(row)->busy_ns, UTIL(row)->window_ns))
 
 static const struct prof_report_column device_columns[] = {
@@ -68,7 +62,7 @@ static const struct prof_report_column device_columns[] = {
     INT64("last_ns", "Last", MOMENT, 0, prof_utilisation_row, last_ns),
     INT64("window_ns", "Window", NS, 0, prof_utilisation_row, window_ns),
     INT64("device", "Device id", NUMBER, 0, prof_utilisation_row, device),
-    COMPUTED("ordinal", "Ordinal", NUMBER, 0, util_ordinal),
+    OF_ID("ordinal", "Ordinal", NUMBER, 0, prof_utilisation_row, device, prof_report_ordinal),
     COMPUTED("api", "API", WORD, 4, util_api),
     COMPUTED("title", "Device", NAME, 1, util_title),
     COMPUTED("name", "Name", NAME, 1, util_name),
@@ -91,14 +85,12 @@ const struct prof_report_table prof_report_devices_table = {
     ROWS(prof_utilisation_row, device),
 };
 
-CELL(gap_device, prof_report_device_name(data, ((const struct prof_report_gap *)row)->device))
-
 static const struct prof_report_column gap_columns[] = {
     INT64("duration_ns", "Idle for", NS, 1, prof_report_gap, gap.duration_ns),
     INT64("start_ns", "From", MOMENT, 1, prof_report_gap, gap.start_ns),
     INT64("before_ns", "Busy before", NS, 3, prof_report_gap, gap.before_ns),
     INT64("device", "Device id", NUMBER, 0, prof_report_gap, device),
-    COMPUTED("name", "Device", NAME, 1, gap_device),
+    OF_ID("name", "Device", NAME, 1, prof_report_gap, device, prof_report_device_name),
     {0},
 };
 

@@ -139,17 +139,14 @@ static struct prof_report_value context_parent(const struct prof_report_data *da
     return prof_report_int(parent ? parent->native : PROF_UNKNOWN);
 }
 
-CELL(context_device, prof_report_device_name(data, CONTEXT(row)->device))
-CELL(context_pid, prof_report_pid(data, CONTEXT(row)->process))
-
 static const struct prof_report_column context_columns[] = {
     INT64("native", "Context", NUMBER, 1, prof_context, native),
     COMPUTED("kind", "Kind", WORD, 1, context_kind),
     INT64("units", "SMs", NUMBER, 1, prof_context, units),
     COMPUTED("parent", "Of context", NUMBER, 2, context_parent),
     INT64("id", "Id", NUMBER, 0, prof_context, id),
-    COMPUTED("pid", "Process", NUMBER, 4, context_pid),
-    COMPUTED("device", "Device", NAME, 3, context_device),
+    OF_ID("pid", "Process", NUMBER, 4, prof_context, process, prof_report_pid),
+    OF_ID("device", "Device", NAME, 3, prof_context, device, prof_report_device_name),
     STRING("name", "Name", NAME, 1, prof_context, name),
     {0},
 };
@@ -184,10 +181,8 @@ const struct prof_report_table prof_report_contexts_table = {
     ROWS(prof_context, context),
 };
 
-CELL(thread_row_pid, prof_report_pid(data, THREAD(row)->process))
-
 static const struct prof_report_column thread_columns[] = {
-    COMPUTED("pid", "Process", NUMBER, 1, thread_row_pid),
+    OF_ID("pid", "Process", NUMBER, 1, prof_thread, process, prof_report_pid),
     INT64("tid", "Thread", NUMBER, 1, prof_thread, tid),
     INT64("id", "Id", NUMBER, 0, prof_thread, id),
     STRING("name", "Name", NAME, 1, prof_thread, name),
@@ -332,12 +327,6 @@ CELL(thread_idle, idle(data, prof_cpu_total(HOST_THREAD(row)->times.idle_ns)))
 CELL(thread_running, prof_report_int(running(HOST_THREAD(row)->times.ns)))
 CELL(thread_role, role(HOST_THREAD(row)->launches))
 
-static struct prof_report_value thread_tid(const struct prof_report_data *data, const void *row)
-{
-    const struct prof_thread *thread = prof_thread(data->capture, HOST_THREAD(row)->thread);
-    return prof_report_int(thread ? thread->tid : PROF_UNKNOWN);
-}
-
 static struct prof_report_value cpu_thread_pid(const struct prof_report_data *data, const void *row)
 {
     const struct prof_thread *thread = prof_thread(data->capture, HOST_THREAD(row)->thread);
@@ -366,7 +355,7 @@ static const struct prof_report_column host_thread_columns[] = {
     INT64("samples", "Samples", COUNT, 4, prof_cpu_thread, times.samples),
     COMPUTED("thread", "Thread", WORD, 2, thread_role),
     COMPUTED("pid", "Process", NUMBER, 3, cpu_thread_pid),
-    COMPUTED("tid", "Number", NUMBER, 3, thread_tid),
+    OF_ID("tid", "Number", NUMBER, 3, prof_cpu_thread, thread, prof_report_tid),
     COMPUTED("name", "Name", NAME, 1, cpu_thread_name),
     {0},
 };

@@ -17,12 +17,6 @@ static struct prof_report_value phase_name(const struct prof_report_data *data, 
     return prof_report_text(row->name ? row->name : "(period of the launches)");
 }
 
-static struct prof_report_value thread_number(const struct prof_report_data *data, int64_t id)
-{
-    const struct prof_thread *thread = prof_thread(data->capture, id);
-    return prof_report_int(thread ? thread->tid : PROF_UNKNOWN);
-}
-
 static struct prof_report_value process_rank(const struct prof_report_data *data, int64_t id)
 {
     const struct prof_process *process = prof_process(data->capture, id);
@@ -30,9 +24,6 @@ static struct prof_report_value process_rank(const struct prof_report_data *data
 }
 
 ROW_CELL(series_name, prof_iteration_series, s, phase_name(data, s->phase))
-ROW_CELL(series_rank, prof_iteration_series, s, process_rank(data, s->process))
-ROW_CELL(series_pid, prof_iteration_series, s, prof_report_pid(data, s->process))
-ROW_CELL(series_thread, prof_iteration_series, s, thread_number(data, s->thread))
 
 static const struct prof_report_column series_columns[] = {
     INT64("count", "Iterations", COUNT, 1, prof_iteration_series, count),
@@ -49,9 +40,9 @@ static const struct prof_report_column series_columns[] = {
     REAL("drift", "Drift", SHARE, 4, prof_iteration_series, drift),
     INT64("total_ns", "Total", NS, 3, prof_iteration_series, total_ns),
     ENERGY("Energy each", 2, prof_iteration_series, energy),
-    COMPUTED("rank", "Rank", NUMBER, 5, series_rank),
-    COMPUTED("pid", "Process", NUMBER, 0, series_pid),
-    COMPUTED("thread", "Thread", NUMBER, 0, series_thread),
+    OF_ID("rank", "Rank", NUMBER, 5, prof_iteration_series, process, process_rank),
+    OF_ID("pid", "Process", NUMBER, 0, prof_iteration_series, process, prof_report_pid),
+    OF_ID("thread", "Thread", NUMBER, 0, prof_iteration_series, thread, prof_report_tid),
     COMPUTED("name", "Phase", NAME, 1, series_name),
     {0},
 };
@@ -88,7 +79,6 @@ static const struct prof_iteration_series *series_of(const struct prof_report_da
 
 CELL(row_phase, phase_name(data, series_of(data, row)->phase))
 CELL(row_rank, process_rank(data, series_of(data, row)->process))
-CELL(row_thread, thread_number(data, ITERATION(row)->thread))
 CELL(row_ratio,
      prof_report_real((double)ITERATION(row)->duration_ns / series_of(data, row)->median_ns))
 CELL(row_verdict, prof_report_text(ITERATION(row)->warm_up ? "warm-up"
@@ -117,7 +107,7 @@ static const struct prof_report_column iteration_columns[] = {
     PROF_WATERFALL_STATES(STATE_COLUMN)
         INT64("device", "Device id", NUMBER, 0, prof_iteration_row, device),
     COMPUTED("rank", "Rank", NUMBER, 0, row_rank),
-    COMPUTED("thread", "Thread", NUMBER, 0, row_thread),
+    OF_ID("thread", "Thread", NUMBER, 0, prof_iteration_row, thread, prof_report_tid),
     COMPUTED("name", "Phase", NAME, 3, row_phase),
     {0},
 };

@@ -61,16 +61,14 @@ const struct prof_report_table prof_report_memory_table = {
 
 CELL(leak_kind,
      prof_report_text(prof_memory_kind_text(((const struct prof_allocation *)row)->kind)))
-CELL(leak_device, prof_report_device_name(data, ((const struct prof_allocation *)row)->device))
-CELL(leak_pid, prof_report_pid(data, ((const struct prof_allocation *)row)->process))
 
 static const struct prof_report_column leak_columns[] = {
     INT64("bytes", "Bytes", BYTES, 1, prof_allocation, bytes),
     INT64("start_ns", "Allocated at", MOMENT, 1, prof_allocation, start_ns),
     INT64("address", "Address", NUMBER, 0, prof_allocation, address),
-    COMPUTED("pid", "Process", NUMBER, 2, leak_pid),
+    OF_ID("pid", "Process", NUMBER, 2, prof_allocation, process, prof_report_pid),
     COMPUTED("kind", "Memory", WORD, 1, leak_kind),
-    COMPUTED("name", "Device", NAME, 1, leak_device),
+    OF_ID("name", "Device", NAME, 1, prof_allocation, device, prof_report_device_name),
     {0},
 };
 

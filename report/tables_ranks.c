@@ -199,8 +199,6 @@ static struct prof_report_value rank_pid(const struct prof_report_data *data, ui
 ROW_CELL(rank_cause, prof_rank_row, rank,
          prof_report_text(rank->last_count ? prof_rank_cause_text(rank->cause) : NULL))
 
-CELL(rank_device, prof_report_device_name(data, ((const struct prof_rank_row *)row)->device))
-
 ROW_CELL(slow_ns, prof_rank_row, rank,
          prof_report_int(rank->slow_kernel ? rank->slow_kernel_ns : PROF_UNKNOWN))
 
@@ -266,7 +264,7 @@ static const struct prof_report_column rank_columns[] = {
     COMPUTED("slow_kernel_ns", "Slower by", NS, 6, slow_ns),
     STRING("slow_kernel", "Slowest kernel", NAME, 6, prof_rank_row, slow_kernel),
     STRING("host", "Host", NAME, 0, prof_rank_row, host),
-    COMPUTED("device", "Device", NAME, 0, rank_device),
+    OF_ID("device", "Device", NAME, 0, prof_rank_row, device, prof_report_device_name),
     {0},
 };
 

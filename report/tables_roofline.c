@@ -490,7 +490,6 @@ CELL(ceiling_ns, ceiling_in(row, PROF_CEILING_NS))
 CELL(ceiling_sustained, prof_report_real(((const struct prof_ceiling *)row)->sustained))
 CELL(ceiling_source,
      prof_report_text(((const struct prof_ceiling *)row)->measured ? "measured" : "theoretical"))
-CELL(ceiling_device, prof_report_device_name(data, ((const struct prof_ceiling *)row)->device))
 
 static const struct prof_report_column ceiling_columns[] = {
     COMPUTED("bytes_per_s", "Bandwidth", RATE, 1, ceiling_rate),
@@ -501,7 +500,7 @@ static const struct prof_report_column ceiling_columns[] = {
     INT64("measured_at_s", "Measured", NUMBER, 0, prof_ceiling, date_s),
     STRING("how", "How", NAME, 0, prof_ceiling, how),
     INT64("device", "Device id", NUMBER, 0, prof_ceiling, device),
-    COMPUTED("device_name", "Device", NAME, 2, ceiling_device),
+    OF_ID("device_name", "Device", NAME, 2, prof_ceiling, device, prof_report_device_name),
     STRING("name", "Ceiling", WORD, 1, prof_ceiling, name),
     {0},
 };

@@ -471,11 +471,9 @@ static void totals_of(const struct prof_report_data *data, enum prof_activity wh
 
 /* ---- graphs ---------------------------------------------------------------------------------- */
 
-CELL(graph_pid, prof_report_pid(data, ACTIVITY(row)->process))
-
 static const struct prof_report_column graph_columns[] = {
     ACTIVITY_TIMES,
-    COMPUTED("pid", "Process", NUMBER, 4, graph_pid),
+    OF_ID("pid", "Process", NUMBER, 4, prof_activity_row, process, prof_report_pid),
     INT64("graph", "Graph", NUMBER, 1, prof_activity_row, kind),
     {0},
 };
@@ -608,9 +606,6 @@ const struct prof_report_table prof_report_migrations_table = {
 
 /* ---- memory pools ---------------------------------------------------------------------------- */
 
-CELL(pool_device, prof_report_device_name(data, ((const struct prof_pool *)row)->device))
-CELL(pool_pid, prof_report_pid(data, ((const struct prof_pool *)row)->process))
-
 static const struct prof_report_column pool_columns[] = {
     INT64("peak_bytes", "Reserved", BYTES, 1, prof_pool, peak_bytes),
     INT64("peak_used_bytes", "Used", BYTES, 1, prof_pool, peak_used_bytes),
@@ -620,8 +615,8 @@ static const struct prof_report_column pool_columns[] = {
     INT64("made_ns", "Made", MOMENT, 2, prof_pool, made_ns),
     INT64("destroyed_ns", "Destroyed", MOMENT, 2, prof_pool, destroyed_ns),
     INT64("address", "Address", NUMBER, 0, prof_pool, address),
-    COMPUTED("pid", "Process", NUMBER, 5, pool_pid),
-    COMPUTED("name", "Device", NAME, 1, pool_device),
+    OF_ID("pid", "Process", NUMBER, 5, prof_pool, process, prof_report_pid),
+    OF_ID("name", "Device", NAME, 1, prof_pool, device, prof_report_device_name),
     {0},
 };
 

@@ -1,10 +1,10 @@
 /* For the report tests: makes small captures with SQL and runs one writer on one of them.
  *     report_tool make SQLFILE CAPTURE
  *     report_tool tables
- *     report_tool write FORMAT CAPTURE OUT [top=N] [width=N] [lines=N] [colour] [all] [kernel=TEXT] [begin=N]
- * [end=N] [pattern=REGEX] [range=NAME] [events=N] [baseline=CAPTURE]
- * OUT "-" is standard output. The command line of perfkit is not used, so that a report test fails
- * for what report/ does. */
+ *     report_tool write FORMAT CAPTURE OUT [top=N] [width=N] [lines=N] [colour] [all] [kernel=TEXT]
+ * [begin=N] [end=N] [pattern=REGEX] [range=NAME] [events=N] [baseline=CAPTURE] OUT "-" is standard
+ * output. The command line of perfkit is not used, so that a report test fails for what report/
+ * does. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -133,10 +133,10 @@ static int write_report(int argc, char **argv)
 /* The columns of every table with what JSON may hold in them, for the schema. */
 static int list_tables(const struct prof_report_table *const *tables)
 {
-    static const char *const stored[] = {[PROF_STORED_INT64] = "integer",
-                                         [PROF_STORED_INT] = "integer",
-                                         [PROF_STORED_DOUBLE] = "number",
-                                         [PROF_STORED_STRING] = "string"};
+    static const char *const stored[PROF_STORED_COMPUTED + 1] = {[PROF_STORED_INT64] = "integer",
+                                                                 [PROF_STORED_INT] = "integer",
+                                                                 [PROF_STORED_DOUBLE] = "number",
+                                                                 [PROF_STORED_BOOL] = "boolean"};
     struct prof_json json;
     struct prof_error err = {0};
     prof_json_to_file(&json, stdout, 1);
@@ -152,9 +152,9 @@ static int list_tables(const struct prof_report_table *const *tables)
             bool text = c->unit == PROF_UNIT_NAME || c->unit == PROF_UNIT_WORD ||
                         c->unit == PROF_UNIT_PROSE;
             prof_json_string(&json, c->key,
-                             c->storage != PROF_STORED_COMPUTED ? stored[c->storage]
-                             : text                             ? "string"
-                                                                : "number");
+                             stored[c->storage] ? stored[c->storage]
+                             : text             ? "string"
+                                                : "number");
         }
         prof_json_end(&json);
         prof_json_end(&json);
