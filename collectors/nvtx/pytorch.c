@@ -39,7 +39,7 @@ struct symbol {
     bool may_lack;
 };
 
-static bool find_symbols(void *library, const struct symbol *symbols, size_t count)
+static bool look_up(void *library, const struct symbol *symbols, size_t count)
 {
     bool all = true;
     for (size_t i = 0; i < count; i++) {
@@ -190,7 +190,7 @@ static bool find_torch(void)
     void *library =
         dl_iterate_phdr(note_library, path) ? dlopen(path, RTLD_LAZY | RTLD_NOLOAD) : NULL;
     /* The library stays: PyTorch is in it. */
-    return library && find_symbols(library, symbols, sizeof symbols / sizeof *symbols) &&
+    return library && look_up(library, symbols, sizeof symbols / sizeof *symbols) &&
            (torch.before || torch.before_text);
 }
 
@@ -357,7 +357,7 @@ static bool find_python(void)
         {&python.number, "PyLong_AsLong", false},
         {&python.none, "_Py_NoneStruct", false},
     };
-    return find_symbols(RTLD_DEFAULT, symbols, sizeof symbols / sizeof *symbols);
+    return look_up(RTLD_DEFAULT, symbols, sizeof symbols / sizeof *symbols);
 }
 
 static bool map_modules(void)
