@@ -457,6 +457,8 @@ static enum prof_status put_all(struct prof_json *json, struct packs *packs,
     put_page_memory(json, panels);
     enum prof_status status = put_page_iterations(json, "iterations", data, err);
     if (!status)
+        status = prof_html_put_stalls(json, panels, err);
+    if (!status)
         status = prof_html_put_flame(json, panels, err);
     if (!status)
         status = prof_html_put_timeline(json, "timeline", &packs->own, data, &options, err);

@@ -86,6 +86,8 @@ void prof_html_compare_free(struct prof_html_page *page);
 /* ---- data: each a member of the open object -------------------------------------------------- */
 
 void prof_html_put_tables(struct prof_json *json, const struct prof_html_page *page);
+enum prof_status prof_html_put_stalls(struct prof_json *json, const struct prof_html_page *page,
+                                      struct prof_error *err);
 void prof_html_put_baseline_tables(struct prof_json *json, const struct prof_html_page *page);
 enum prof_status prof_html_put_flame(struct prof_json *json, const struct prof_html_page *page,
                                      struct prof_error *err);

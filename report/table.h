@@ -160,7 +160,7 @@ struct prof_report_table {
     const void *(*total_row)(const struct prof_report_data *data);
     enum prof_report_part part;
     int part_order; /* in the part behind tables with a lower one, else as in the other formats */
-    bool unfolds;   /* HTML: a row unfolds to its histogram and launch configurations */
+    bool unfolds;   /* HTML: a row unfolds to more about its kernel */
     /* One line of totals ("2,000 launches of 5 kernels, 7.0 s"); NULL = none. */
     void (*totals)(const struct prof_report_data *data, char *out, size_t size);
     void (*notes)(const struct prof_report_data *data, struct prof_report_notes *notes);

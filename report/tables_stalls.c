@@ -104,6 +104,7 @@ const struct prof_report_table prof_report_stalls_table = {
     .part_order = 2,
     .title = "Stalls of kernels",
     .none = "no instructions were sampled (--stalls)",
+    .unfolds = true,
     .help = "What warps waited for when they were sampled, of all samples of the kernel; the "
             "share of a kernel in all samples grows with its time and its warps.",
     .screen_rows = 10,

@@ -205,7 +205,7 @@
     if (!table.rows.length) section.append(el('p', { class: 'none' }, table.none));
     else section.append(el('p', { class: 'faint' }, (table.totals ? table.totals + '. ' : '') + table.help));
     place.append(section);
-    if (table.rows.length) P.Table(table, section, table.unfolds ? P.kernelDetails(table) : null);
+    if (table.rows.length) P.Table(table, section, table.unfolds ? { kernels: P.kernelDetails, stalls: P.stallDetails }[table.name](table) : null);
   }
 
   P.tables = function () {

@@ -88,7 +88,7 @@
 
   /* What the rows of a table are on the timeline; of tables that are not here a moment leads there, or nothing. */
   const TABLES = {
-    kernels: kernel, roofline: kernel, api: call, waits: wait, ranges: range, roofline_ranges: range, overhead, jit: overhead,
+    kernels: kernel, roofline: kernel, stalls: kernel, stall_lines: kernel, stall_code: kernel, api: call, waits: wait, ranges: range, roofline_ranges: range, overhead, jit: overhead,
     iteration_series: phase, held: site, kept: site, brief: site, devices: onDevice, states: onDevice,
     roofline_configs: (at) => Object.assign(kernel(at), { shape: ['grid_x', 'grid_y', 'grid_z', 'block_x', 'block_y', 'block_z'].map(at) }),
     transfers: (at) => ({ kinds: ['copy', 'fill'], name: [at('name'), at('source'), at('target')].filter((word) => word && word !== 'device').join(' ') }),

@@ -194,6 +194,38 @@ const tests = {
     await isQuiet(browser, url);
   },
 
+  async 'where a kernel waits: reasons, source and instructions'(browser) {
+    const file = path.join(work, 'gather.cu'), secret = path.join(work, 'secret'), scene = path.join(work, 'stalls.sql');
+    fs.writeFileSync(file, Array.from({ length: 30 }, (_, k) => 'line ' + (k + 1) + (k === 10 ? ' </script><b>bold</b>' : '')).join('\n'));
+    fs.writeFileSync(secret, 'not to be shown\n');
+    fs.writeFileSync(scene, fs.readFileSync(path.join(source, 'normal.sql'), 'utf8') + `INSERT INTO string(id, value) VALUES(9201, '${file}'),
+      (9202, 'LDG.E R4, [R2.64] ;'), (9203, '<b>FADD</b> R5'), (9204, 'BAR.SYNC 0x0 ;'), (9206, '${secret}');
+      INSERT INTO stall_context(process, context, period, samples, dropped) VALUES(1, 1, 65536, 1000, 0);
+      INSERT INTO stall_function(context, name) SELECT 1, id FROM string WHERE value = 'softmax';
+      INSERT INTO stall(function, offset, file, line, sass, not_issued, selected, long_scoreboard, barrier) VALUES(1, 16, 9201, 11, 9202, 10, 20, 30, NULL),
+        (1, 32, 9201, 11, 9203, 50, 40, 600, NULL), (1, 48, 9201, 20, 9204, 80, 10, NULL, 290), (1, 64, 9206, 1, NULL, 2, 1, 9, NULL);`);
+    const capture = path.join(work, 'stalls.sqlite'), page = path.join(work, 'stalls.html');
+    execFileSync(tool, ['make', scene, capture]);
+    execFileSync(tool, ['write', 'html', capture, page]);
+    assert.ok(!fs.readFileSync(page, 'utf8').includes('not to be shown'), 'only sources are read');
+    await load(browser, 'file://' + page);
+    const dom = await browser.run(`document.querySelector('#stalls-table button.unfold').click();
+      const box = document.querySelector('.unfolded.stalls'), rows = (place) => [...place.querySelectorAll('tr')].map((row) => [...row.cells].map((cell) => cell.textContent).join('|'));
+      const [text, code] = box.querySelectorAll('.listing tbody');
+      code.rows[1].dispatchEvent(new MouseEvent('mouseover', { bubbles: true }));
+      const told = [...box.querySelectorAll('tr.told')].map((row) => row.cells[2].textContent);
+      document.querySelector('#stalls-table button.locate').click();
+      return new Promise((done) => setTimeout(() => done({ reasons: rows(box.querySelector('.stall-reasons tbody')), source: rows(text), code: rows(code), told,
+        marked: perfkit.timelineView.view.marks.found.length, bold: box.querySelectorAll('b').length, scripts: document.scripts.length }), 0));`);
+    assert.deepStrictEqual(dom.reasons.map((row) => row.split('|').slice(0, 2).join(' ')), ['63.9 % long_scoreboard', '29.0 % barrier', '7.1 % selected']);
+    assert.deepStrictEqual(dom.source, [file, '||9|line 9', '||10|line 10', '69.0 %|long_scoreboard|11|line 11 </script><b>bold</b>', '||12|line 12', '||13|line 13', '||\u22ef|',
+      '||18|line 18', '||19|line 19', '30.0 %|barrier|20|line 20', '||21|line 21', '||22|line 22', secret, '1.0 %|long_scoreboard|1|']);
+    assert.deepStrictEqual(dom.code.slice(0, 3), ['5.0 %|long_scoreboard|0x10|LDG.E R4, [R2.64] ;', '64.0 %|long_scoreboard|0x20|<b>FADD</b> R5', '30.0 %|barrier|0x30|BAR.SYNC 0x0 ;']);
+    assert.deepStrictEqual([dom.told, dom.marked, dom.bold, dom.scripts], [['11', '0x10', '0x20'], 40, 0, 2]);
+    assert.ok(await browser.run('return document.documentElement.scrollWidth <= window.innerWidth'));
+    await isQuiet(browser, 'file://' + page);
+  },
+
   async 'a comparison, when a baseline is given'(browser) {
     const none = report('normal');
     assert.ok(!fs.readFileSync(none.url.slice(7), 'utf8').includes('id="comparison"'));
