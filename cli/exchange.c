@@ -1,5 +1,6 @@
 /* perfkit export, import and merge: captures in the shape of other tools' files, the way back, and
  * those of a distributed run as one. */
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <math.h>
@@ -7,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "cli/command.h"
@@ -208,6 +210,7 @@ static const struct cli_option import_options[] = {
 static const struct cli_text_row import_examples[] = {
     {"perfkit import train.sqlite",
      "Into train-perfkit.sqlite, from `nsys export --type sqlite`, schema 3.20 to 3.28."},
+    {"perfkit import results.db -o amd.sqlite", "A run of rocprofv3 on an AMD GPU."},
     {"perfkit import rank0.pt.trace.json.gz -o rank0.sqlite",
      "From torch.profiler, or any Chrome trace."},
     {0},
@@ -217,7 +220,8 @@ static const struct cli_text_row import_examples[] = {
  * rank0-perfkit.sqlite. False: there is no such name. */
 static bool imported_name(const char *path, char out[PATH_MAX])
 {
-    static const char *const ends[] = {".gz", ".json", ".sqlite", ".trace", ".pt"};
+    static const char *const ends[] = {".gz",    ".json", ".sqlite",  ".db",
+                                       ".trace", ".pt",   ".nsys-rep"};
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     size_t length = strlen(name);
     bool same = length > 7 && !strcmp(name + length - 7, ".sqlite");
@@ -229,6 +233,33 @@ static bool imported_name(const char *path, char out[PATH_MAX])
     int wrote = snprintf(out, PATH_MAX, "%s%.*s%s.sqlite", *name == '-' ? "./" : "", (int)length,
                          name, same ? "-perfkit" : "");
     return length && wrote > 0 && wrote < PATH_MAX;
+}
+
+/* Has `nsys` make an SQLite export of its report, where it is installed; "" = it did not. */
+static void export_by_nsys(const struct cli_command *command, const char *report,
+                           const char *output, char made[PATH_MAX])
+{
+    size_t length = strlen(report);
+    made[0] = '\0';
+    if (length < 9 || strcmp(report + length - 9, ".nsys-rep") != 0 || access(report, R_OK) != 0 ||
+        snprintf(made, PATH_MAX, "%s.nsys-export.sqlite", output) >= PATH_MAX)
+        return;
+    pid_t pid = fork();
+    if (pid == 0) {
+        dup2(STDERR_FILENO, STDOUT_FILENO);
+        execlp("nsys", "nsys", "export", "--type", "sqlite", "--force-overwrite", "true",
+               "--output", made, report, (char *)NULL);
+        _exit(127);
+    }
+    int status = -1;
+    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+    }
+    if (pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0)
+        return;
+    if (pid > 0 && !(WIFEXITED(status) && WEXITSTATUS(status) == 127))
+        cli_say(command->name, "nsys export could not read %s", report);
+    unlink(made);
+    made[0] = '\0';
 }
 
 static int import_run(const struct cli_command *command, int argc, char **argv)
@@ -243,16 +274,22 @@ static int import_run(const struct cli_command *command, int argc, char **argv)
         args.output = own;
     if (!names_output(command, args.output))
         return CLI_USAGE;
-    return exchange_run(command, prof_import, operands.values[0], args.output, args.force,
-                        args.quiet, "events");
+    char made[PATH_MAX];
+    export_by_nsys(command, operands.values[0], args.output, made);
+    int status = exchange_run(command, prof_import, *made ? made : operands.values[0], args.output,
+                              args.force, args.quiet, "events");
+    if (*made)
+        unlink(made);
+    return status;
 }
 
 const struct cli_command import_command = {
     .name = "import",
     .summary = "make a capture of another tool's file",
     .operands = "FILE",
-    .text = "Reads an SQLite export of Nsight Systems or a Chrome trace (of torch.profiler or any "
-            "other, .json or .json.gz) and writes a capture. Reports and findings work on it as on "
+    .text = "Reads an SQLite export of Nsight Systems (with nsys installed a .nsys-rep too), a "
+            "rocpd file of AMD's rocprofv3 or a Chrome trace (of torch.profiler or any other, "
+            ".json or .json.gz) and writes a capture. Reports and findings work on it as on "
             "one that was recorded. What the source does not contain is not available, and the "
             "trust block says so.",
     .options = import_options,

@@ -137,9 +137,29 @@ static size_t length_of_plain_name(const char *name)
     return cut_name_version(name, length);
 }
 
+/* A function of HIP does what that of CUDA does that is named alike: hipLaunchKernel,
+ * hipModuleLaunchKernel. */
+static enum wire_class class_of_hip(const char *name)
+{
+    static const char *const prefixes[] = {"cuda", "cu"};
+    enum wire_class found = WIRE_CLASS_OTHER;
+    char other[128];
+    if (!strncmp(name, "Module", 6) && !strncmp(name + 6, "Launch", 6))
+        name += 6;
+    name += strncmp(name, "Ext", 3) ? 0 : 3;
+    for (int i = 0; i < 2 && found == WIRE_CLASS_OTHER && strlen(name) + 5 < sizeof other; i++) {
+        strcpy(other, prefixes[i]);
+        strcat(other, name);
+        found = wire_call_class(other);
+    }
+    return found;
+}
+
 enum wire_class wire_call_class(const char *name)
 {
     size_t length = length_of_plain_name(name);
+    if (!strncmp(name, "hip", 3) && name[3] >= 'A' && name[3] <= 'Z')
+        return class_of_hip(name + 3);
     for (size_t i = 0; i < sizeof patterns / sizeof patterns[0]; i++) {
         const char *pattern = patterns[i].pattern;
         size_t bytes = strlen(pattern);

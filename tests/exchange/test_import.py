@@ -22,6 +22,7 @@ import time
 import unittest
 
 import nsys_files
+import rocpd_files
 from scenes import ask, make, one
 
 perfkit, tool, report_scenes, work = [os.path.abspath(a) for a in sys.argv[1:5]]
@@ -71,6 +72,93 @@ class NothingLeft(unittest.TestCase):
         for word in words:
             self.assertIn(word, done.stderr)
         self.assertEqual(set(os.listdir(work)), before)
+
+
+class Rocpd(NothingLeft):
+    """AMD's: counts and sums of the capture are those of SQL on the source; both of its schemas."""
+
+    def check(self, path):
+        out, sums = import_file(path), rocpd_files.source_sums(path)
+        for table, source in (("kernel", "kernel_dispatch"), ("transfer", "memory_copy"), ("range", "ranges")):
+            self.assertEqual(ask(out, f"SELECT count(*), sum(duration) FROM {table} WHERE duration NOT NULL"), [sums[source]], table)
+        self.assertEqual(ask(out, "SELECT count(*), sum(duration) FROM api_all"), [sums["calls"]])
+        self.assertEqual(one(out, "SELECT sum(bytes) FROM transfer"), sums["bytes"])
+        return out
+
+    def test_both_schemas(self):
+        outs = []
+        for schema in (3, 4):
+            path = path_of(f"rocpd{schema}.db")
+            rocpd_files.make(path, schema)
+            outs.append(self.check(path))
+            shown = {row["name"]: row for row in report(outs[-1])["kernels"]["rows"]}
+            self.assertEqual(sorted(shown), sorted(rocpd_files.KERNELS))
+            os.rename(outs[-1], path_of(f"rocpd{schema}.sqlite"))
+        three, four = path_of("rocpd3.sqlite"), path_of("rocpd4.sqlite")
+        for sql in ("SELECT * FROM kernel", "SELECT * FROM transfer", "SELECT * FROM range", "SELECT * FROM device", "SELECT * FROM allocation"):
+            self.assertEqual(ask(three, sql), ask(four, sql), sql)
+
+    def test_what_is_in_it(self):
+        path = path_of("rocpd.db")
+        rocpd_files.make(path, 3, pids=(300,), steps=3)
+        out = import_file(path)
+        self.assertEqual(ask(out, "SELECT ordinal, api, name, units FROM device ORDER BY ordinal"),
+                         [(0, "hip", "AMD Instinct MI300X", 304), (1, "hip", "AMD Instinct MI300X", 304)])
+        # a grid is counted in work-items there, in groups here
+        self.assertEqual(ask(out, "SELECT DISTINCT grid_x, grid_y, block_x FROM launch_config"), [(4, 2, 256)])
+        self.assertEqual(ask(out, "SELECT s.value, count(*) FROM kernel k JOIN string s ON s.id = k.api_name GROUP BY 1"), [("hipLaunchKernel", 15)])
+        self.assertEqual(ask(out, "SELECT s.value, count(*) FROM range r JOIN string s ON s.id = r.name GROUP BY 1"), [("step", 3)])
+        self.assertEqual(one(out, "SELECT count(*) FROM marker"), 3)
+        self.assertEqual(ask(out, "SELECT kind, count(*) FROM transfer GROUP BY 1 ORDER BY 1"), [(1, 3), (2, 3), (10, 3)])
+        self.assertEqual(ask(out, "SELECT count(*), sum(bytes), count(end) FROM allocation"), [(3, 3 * 4096, 3)])
+        notes = [text for text, in ask(out, "SELECT note FROM capture_health WHERE note NOT NULL")]
+        self.assertTrue(any("rocprofv3 (rocpd) schema 3" in text for text in notes), notes)
+        self.assertTrue(any("3 values of counters" in text for text in notes), notes)
+
+    def test_what_is_broken(self):
+        path = path_of("broken.db")
+        rocpd_files.make(path, 4, pids=(300,), steps=2)
+        with sqlite3.connect(path) as db:
+            suffix = one(path, "SELECT substr(name, 19) FROM sqlite_master WHERE name LIKE 'rocpd_info_process%'")
+            db.execute(f'UPDATE "rocpd_timestamp{suffix}" SET value = \'soon\' WHERE id = 3')
+        db.close()
+        self.refused(path, "start", "text")
+        with sqlite3.connect(path) as db:
+            db.execute(f'ALTER TABLE "rocpd_kernel_dispatch{suffix}" RENAME COLUMN kernel_id TO other')
+        db.close()
+        self.refused(path, "kernel_id")
+
+
+class Others(NothingLeft):
+    """Files that cannot be read are named, with what can."""
+
+    def test_by_their_names(self):
+        for name, word in (("a.nsys-rep", "nsys export"), ("a.ncu-rep", "Nsight Compute"), ("a.xplane.pb", "XPlane"),
+                           ("a.pftrace", "Perfetto"), ("a.csv", "rocpd"), ("a.bin", "neither")):
+            with open(path_of(name), "wb") as file:
+                file.write(b"\x0a\x10 something else")
+            self.refused(path_of(name), word)
+        with sqlite3.connect(path_of("old.rpd")) as db:
+            db.execute("CREATE TABLE rocpd_op (id INTEGER)")
+        db.close()
+        self.refused(path_of("old.rpd"), "rocmProfileData")
+
+    def test_nsys_report_where_nsys_is(self):
+        """A program that makes what nsys would: the report becomes a capture, and the export goes again."""
+        folder = path_of("bin")
+        os.makedirs(folder, exist_ok=True)
+        nsys_files.make(path_of("like.sqlite"))
+        with open(os.path.join(folder, "nsys"), "w", encoding="ascii") as script:
+            script.write(f'#!/bin/sh\n[ "$1 $2 $3" = "export --type sqlite" ] && cp {path_of("like.sqlite")} "$7"\n')
+        os.chmod(os.path.join(folder, "nsys"), 0o755)
+        with open(path_of("made.nsys-rep"), "wb") as file:
+            file.write(b"report")
+        before = set(os.listdir(work))
+        done = subprocess.run([perfkit, "import", path_of("made.nsys-rep"), "-o", path_of("made.sqlite")], capture_output=True, text=True,
+                              env=dict(os.environ, PATH=folder + ":" + os.environ["PATH"]), check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(set(os.listdir(work)) - before, {"made.sqlite"})
+        self.assertEqual(one(path_of("made.sqlite"), "SELECT count(*) FROM kernel") > 0, True)
 
 
 class Nsys(NothingLeft):

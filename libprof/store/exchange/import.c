@@ -1,7 +1,7 @@
-/* perfkit import: which kind of file it is, where its rows wait, and what is said of it. Both kinds
- * go the same way: a trace is first laid down in the tables of an Nsight Systems export, which can
- * be sorted and joined in bounded memory, and those are read into the capture through the ingest.
- */
+/* perfkit import: which kind of file it is, where its rows wait, and what is said of it. All kinds
+ * go the same way: a trace and a rocpd file are first laid down in the tables of an Nsight Systems
+ * export, which can be sorted and joined in bounded memory, and those are read into the capture
+ * through the ingest. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -13,10 +13,11 @@
 #include <unistd.h>
 
 #include "libprof/store/exchange/nsys.h"
+#include "libprof/store/exchange/rocpd.h"
 #include "libprof/store/exchange/trace.h"
 #include "libprof/store/schema.h"
 
-enum shape { SHAPE_NSYS, SHAPE_TRACE };
+enum shape { SHAPE_NSYS, SHAPE_TRACE, SHAPE_ROCPD };
 
 struct import {
     const char *path, *output;
@@ -31,6 +32,39 @@ struct import {
 };
 
 /* ---- what it is ------------------------------------------------------------------------------ */
+
+/* Files of other tools that cannot be read, by the end of their name, and what can. */
+static const struct {
+    const char *suffix, *what;
+} others[] = {
+    {".nsys-rep",
+     "a report of Nsight Systems: `nsys export --type sqlite` makes a file that can be read"},
+    {".qdrep",
+     "a report of Nsight Systems: `nsys export --type sqlite` makes a file that can be read"},
+    {".ncu-rep", "a report of Nsight Compute, which profiles single kernels"},
+    {".xplane.pb",
+     "an XPlane profile of JAX or TensorFlow: the *.trace.json.gz beside it can be read"},
+    {".pftrace", "a Perfetto trace: a Chrome trace (.json) or, of rocprofv3, `--output-format "
+                 "rocpd` can be read"},
+    {".perfetto-trace", "a Perfetto trace: a Chrome trace (.json) can be read"},
+    {".otf2", "an OTF2 trace: of rocprofv3, `--output-format rocpd` can be read"},
+    {".csv", "a table: of rocprofv3, `--output-format rocpd` can be read"},
+    {".parquet", "a Parquet file: perfkit writes such, and does not read them"},
+};
+
+static enum prof_status fail_unknown(struct import *im, bool empty)
+{
+    size_t length = strlen(im->path);
+    for (size_t i = 0; !empty && i < sizeof others / sizeof *others; i++) {
+        size_t end = strlen(others[i].suffix);
+        if (length > end && !strcmp(im->path + length - end, others[i].suffix))
+            return prof_fail(im->err, PROF_FORMAT, "%s is %s", im->path, others[i].what);
+    }
+    return prof_fail(im->err, PROF_FORMAT,
+                     "%s is neither an SQLite export of Nsight Systems, a rocpd file of rocprofv3 "
+                     "nor a Chrome trace (.json, .json.gz)%s",
+                     im->path, empty ? ": it is empty" : "");
+}
 
 static enum prof_status sniff(struct import *im, enum shape *shape)
 {
@@ -59,10 +93,7 @@ static enum prof_status sniff(struct import *im, enum shape *shape)
         return PROF_OK;
     *shape = SHAPE_NSYS;
     if (got < 16 || memcmp(head, "SQLite format 3", 16))
-        return prof_fail(im->err, PROF_FORMAT,
-                         "%s is neither an SQLite export of Nsight Systems nor a Chrome trace "
-                         "(.json, .json.gz)%s",
-                         im->path, got ? "" : ": it is empty");
+        return fail_unknown(im, !got);
     uint32_t application =
         (uint32_t)head[68] << 24 | (uint32_t)head[69] << 16 | (uint32_t)head[70] << 8 | head[71];
     return application == PROF_APPLICATION_ID
@@ -128,6 +159,39 @@ static enum prof_status stage_trace(struct import *im)
     if (sqlite3_close(stage) != SQLITE_OK && !status)
         status = prof_fail(im->err, PROF_IO, "cannot write %s", im->stage);
     return status;
+}
+
+/* `src` becomes what was laid down. */
+static enum prof_status stage_rocpd(struct import *im)
+{
+    char *name = NULL;
+    sqlite3 *stage = NULL, *source = im->source;
+    if (asprintf(&name, "%s.stage", im->output) < 0)
+        return prof_out_of_memory(im->err);
+    enum prof_status status = exchange_temporary(name, &im->stage, im->err);
+    free(name);
+    char *uri = status ? NULL : read_only_uri(im->path);
+    char *sql = sqlite3_mprintf("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA "
+                                "trusted_schema=OFF; ATTACH %Q AS src; BEGIN",
+                                uri ? uri : "");
+    im->source = NULL;
+    if (!status && (!uri || !sql))
+        status = prof_out_of_memory(im->err);
+    if (!status &&
+        (sqlite3_open_v2(im->stage, &stage,
+                         SQLITE_OPEN_READWRITE | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, NULL) ||
+         sqlite3_exec(stage, sql, NULL, NULL, NULL)))
+        status = exchange_sql_fail(stage, "read", im->path, im->err);
+    if (!status)
+        exchange_watch(stage, &im->watch);
+    status = status ?: rocpd_stage(stage, im->path, im->err);
+    if (!status && sqlite3_exec(stage, "COMMIT", NULL, NULL, NULL))
+        status = exchange_sql_fail(stage, "write", im->stage, im->err);
+    sqlite3_close(stage);
+    sqlite3_close(source);
+    sqlite3_free(uri);
+    sqlite3_free(sql);
+    return status ? status : attach(im, im->stage);
 }
 
 /* ---- what is said of it ---------------------------------------------------------------------- */
@@ -360,6 +424,15 @@ static enum prof_status make_import(struct import *im, enum shape shape)
     enum prof_status status = shape == SHAPE_TRACE ? stage_trace(im) : PROF_OK;
     if (!status)
         status = attach(im, shape == SHAPE_TRACE ? im->stage : im->path);
+    if (!status && shape == SHAPE_NSYS && nsys_has_table(im->source, "src", "rocpd_op"))
+        status = prof_fail(im->err, PROF_FORMAT,
+                           "%s is a file of rocmProfileData (rpd), which is not read: rocprofv3 "
+                           "writes rocpd, which can be",
+                           im->path);
+    if (!status && shape == SHAPE_NSYS && rocpd_is(im->source, "src")) {
+        shape = SHAPE_ROCPD;
+        status = stage_rocpd(im);
+    }
     status = status ?: exchange_temporary(im->output, &im->temporary, im->err);
     status = status ?: prof_store_create(im->temporary, true, &im->store, im->err);
     if (status)
@@ -370,6 +443,9 @@ static enum prof_status make_import(struct import *im, enum shape shape)
                              .result = im->result,
                              .err = im->err};
     status = import_events(im);
+    if (!status && shape == SHAPE_ROCPD &&
+        sqlite3_exec(prof_store_db(im->store), "UPDATE device SET api = 'hip'", NULL, NULL, NULL))
+        status = exchange_sql_fail(prof_store_db(im->store), "write", im->output, im->err);
     status = status ?: prof_store_publish(im->store, im->err);
     prof_store_close(im->store);
     im->store = NULL;

@@ -55,6 +55,10 @@ enum prof_status nsys_views_make(sqlite3 *db, const char *schema, const char *pa
  * anything. */
 bool nsys_has_table(sqlite3 *db, const char *schema, const char *name);
 
+/* All tables of nsys_tables, in an empty database that other tools' files are laid down in: without
+ * NOT NULL, for they know less. False: an error of the database, or out of memory. */
+bool nsys_make_tables(sqlite3 *db);
+
 /* The same for one value of META_DATA_EXPORT; "" when it is not there. */
 void nsys_meta(sqlite3 *db, const char *name, char *out, size_t size);
 

@@ -219,3 +219,16 @@ enum prof_status nsys_views_make(sqlite3 *db, const char *schema, const char *pa
     status = status ?: check_version(db, path, err);
     return status ?: check_required(db, schema, path, err);
 }
+
+bool nsys_make_tables(sqlite3 *db)
+{
+    bool ok = true;
+    for (const struct nsys_table *table = nsys_tables; ok && table->name; table++) {
+        char *sql = sqlite3_mprintf("CREATE TABLE main.%s(%s)", table->name, table->columns);
+        for (char *at = sql; at && (at = strstr(at, " NOT NULL"));)
+            memset(at, ' ', sizeof " NOT NULL" - 1);
+        ok = sql && !sqlite3_exec(db, sql, NULL, NULL, NULL);
+        sqlite3_free(sql);
+    }
+    return ok;
+}

@@ -51,15 +51,8 @@ enum prof_status trace_sink_open(sqlite3 *stage, const char *path, struct trace_
     sink->path = path;
     sink->any_pid = -1;
     bool ok = !sqlite3_exec(stage, "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; BEGIN", NULL,
-                            NULL, NULL);
-    for (const struct nsys_table *table = nsys_tables; ok && table->name; table++) {
-        char *sql = sqlite3_mprintf("CREATE TABLE %s(%s)", table->name, table->columns);
-        ok = trace_memory(sink, sql != NULL);
-        for (char *at = sql; ok && (at = strstr(at, " NOT NULL"));) /* a trace knows less */
-            memset(at, ' ', sizeof " NOT NULL" - 1);
-        ok = ok && !sqlite3_exec(stage, sql, NULL, NULL, NULL);
-        sqlite3_free(sql);
-    }
+                            NULL, NULL) &&
+              nsys_make_tables(stage);
     for (int i = 0; ok && i < SINK_SQLS; i++)
         ok = !sqlite3_prepare_v3(stage, sink_sql[i], -1, SQLITE_PREPARE_PERSISTENT, &sink->sql[i],
                                  NULL);
