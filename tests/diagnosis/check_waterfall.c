@@ -201,8 +201,10 @@ START_TEST(states_add_up_and_the_replay_reproduces)
     }
     load(&s, &capture, &f);
     ck_assert_int_eq(sum_of(&f.devices.data[0]), f.end - f.begin);
-    ck_assert(prof_replay_open(&replay, &f));
-    int64_t base = prof_replay_run(&replay, &nothing);
+    struct prof_replayed out = { 0 };
+    ck_assert(prof_replay_open(&replay, &f, NULL));
+    ck_assert(prof_replay_run(&replay, &nothing, &out));
+    int64_t base = out.span_ns;
     double off = (double)(base - replay.span_ns) / (double)replay.span_ns;
     ck_assert_msg(off > -0.02 && off < 0.02, "replayed %.3f ms, measured %.3f ms",
                   (double)base / 1e6, (double)replay.span_ns / 1e6);
