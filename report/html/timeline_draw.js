@@ -191,7 +191,7 @@
 
     /* A step line as an area, the most of each pixel; pixels that are equally high are one rectangle. */
     function drawLine(view, line, y, width) {
-      const left = self.gutter, high = P.columns(line, view.from, view.to, width, model.end);
+      const left = self.gutter, high = P.columns(line, view.from, view.to, width, model.endOf(line));
       context.fillStyle = colours.bar;
       for (let x = 0, next; x < width; x = next) {
         for (next = x + 1; next < width && high[next] === high[x]; next++);

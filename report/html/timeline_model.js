@@ -165,6 +165,9 @@
       return model.pick((i) => hit[e.name[i]], true);
     };
 
+    /* When the run of a line is over. */
+    model.endOf = (line) => (line.baseline ? run.baseline.end + model.offset : run.end);
+
     /* Moves the baseline so that its moment 0 is at `offset` of this run. */
     model.align = function (offset) {
       const by = offset - model.offset;

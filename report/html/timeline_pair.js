@@ -87,8 +87,8 @@
   P.comparison = function () {
     const place = P.section('comparison-tables'), bases = P.data.baseline_tables;
     if (!place || !bases) return;
-    const pairs = bases.map((base) => [P.data.tables.find((table) => table.name === base.name), base])
-      .filter(([own, base]) => own && own.rows.length + base.rows.length);
+    const pairs = bases.map((base) => [P.data.tables.find((table) => table.name === base.name) || Object.assign({}, base, { rows: [] }), base])
+      .filter(([own, base]) => own.rows.length + base.rows.length);
     if (!pairs.length) return;
     const section = el('div'), choose = el('select', { id: 'comparison-of', onchange: () => draw() },
       ...pairs.map(([own], k) => el('option', { value: k }, own.title)));
