@@ -24,7 +24,7 @@
 #include <microhttpd.h>
 
 #define LIBRARY "libmicrohttpd.so.12"
-#define CONNECTIONS 2048 /* at once; of 8 KiB each */
+#define CONNECTIONS 1536 /* at once; of 8 KiB each */
 #define CONNECTION_BYTES                                                                           \
     8192          /* what a request's head may have, with what is said about the answer */
 #define IDLE_S 10 /* a client that sends or takes nothing for so long is gone */

@@ -12,6 +12,7 @@
 #include "report/writers.h"
 
 #define MOST_PROCESSES 64
+#define MOST_CELLS 4000 /* launch configurations on streams, of 2 kB with their kernels */
 #define LOOK_BACK_NS 10000000000ll /* to find what an iteration is */
 #define TAIL_ROWS 8192             /* of each table, to see how busy devices are */
 #define DETAIL_PAUSE 50            /* times as long until the next: 2 % of a core */
@@ -25,7 +26,7 @@ static void add_sum(struct serve_sum *to, int64_t count, int64_t ns)
 
 /* ---- kernels --------------------------------------------------------------------------------- */
 
-enum { NO_LABEL = -1, SHARED_LABEL = -2 /* another kernel has the same: in `other` for good */ };
+enum { NO_LABEL = -1, SHARED_LABEL = -2 /* with other kernels: in `other` for good */ };
 
 static void forget_capture(struct serve_metrics *m)
 {
@@ -131,8 +132,10 @@ static bool count_serve_kernels(struct serve_metrics *m)
 {
     const struct tui_model *model = m->model;
     bool ok = true;
-    while (ok && m->label_of_kernel.count < model->kernels.count)
-        ok = prof_array_push(&m->label_of_kernel, NO_LABEL);
+    for (size_t i = m->label_of_kernel.count; ok && i < model->kernels.count; i++) {
+        bool others = model->kernels.data[i].config == PROF_OTHER_CONFIGS;
+        ok = prof_array_push(&m->label_of_kernel, others ? SHARED_LABEL : NO_LABEL);
+    }
     while (ok && m->series_of_cell.count < model->cells.count)
         ok = add_series_of_cell(m, &model->cells.data[m->series_of_cell.count]);
     if (!ok)
@@ -283,6 +286,7 @@ bool serve_metrics_watch(struct serve_metrics *m, const struct top_capture *capt
     m->model->is_served = top_is_served;
     if (*capture->final)
         m->model->final = strdup(capture->final);
+    m->model->most_cells = MOST_CELLS;
     m->model->window_chosen = true;
     m->model->window_s = 0;
     m->measure = (struct top_measure){.model = m->model};

@@ -320,7 +320,7 @@ static enum prof_status tui_lookups_take(struct tui_model *model, struct prof_er
 {
     take_info(model);
     return take_streams(model) && take_processes(model) && take_devices(model) &&
-                   take_configs(model)
+                   (model->most_cells || take_configs(model))
                ? PROF_OK
                : prof_out_of_memory(err);
 }
@@ -406,6 +406,7 @@ static void begin_anew(struct tui_model *model)
                               .newest_second = -TUI_MOST_SECONDS,
                               .window_s = model->window_s,
                               .window_chosen = model->window_chosen,
+                              .most_cells = model->most_cells,
                               .is_served = model->is_served,
                               .served_context = model->served_context,
                               .replaced = true};

@@ -221,6 +221,8 @@ struct tui_model {
     struct tui_sum total, window;
     struct prof_memory_operations moved; /* all memcpys and memsets */
     unsigned window_s;                   /* 1, 10, 60; 0 = since the start */
+    size_t most_cells;  /* set by who wants nothing but sums since the start: what comes later is of
+                           PROF_OTHER_CONFIGS; 0 = any number */
     bool window_chosen; /* else a capture that was finished when it was opened is shown whole */
     double window_length_s;
 };

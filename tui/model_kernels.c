@@ -85,6 +85,9 @@ static struct tui_cell *cell_of(struct tui_model *model, int64_t config, int64_t
     uint32_t *known = prof_names_get(&model->cell_keys, (const char *)key, sizeof key);
     if (known)
         return &model->cells.data[*known];
+    if (model->most_cells && model->cells.count >= model->most_cells &&
+        config != PROF_OTHER_CONFIGS)
+        return cell_of(model, PROF_OTHER_CONFIGS, stream);
     uint32_t kernel;
     struct tui_cell *cell =
         kernel_of_config(model, config, &kernel) ? prof_array_add(&model->cells) : NULL;
@@ -245,7 +248,7 @@ static void drop_old_kernel_seconds(struct tui_model *model)
     for (size_t i = 0; i < count; i++) {
         const struct tui_second *row = &model->seconds.data[i];
         bool final = !model->from_rollup || row->id <= model->settled;
-        if (final && (row->second < oldest || count - i > MOST_ROWS))
+        if (final && (row->second < oldest || count - i > MOST_ROWS || model->most_cells))
             continue;
         model->seconds.data[kept++] = *row;
     }
@@ -274,7 +277,7 @@ bool tui_kernels_feed(struct tui_model *model, int64_t deadline, enum prof_statu
             err);
         from = reading.last;
         over = reading.rows < CHUNK;
-        if (model->seconds.count > MOST_ROWS) {
+        if (model->seconds.count > (model->most_cells ? 4 * CHUNK : MOST_ROWS)) {
             sort_new_seconds(model);
             drop_old_kernel_seconds(model);
             reading.at = model->seconds.count;

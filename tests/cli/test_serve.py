@@ -52,6 +52,12 @@ class Case(unittest.TestCase):
         self.addCleanup(lambda: self.assertEqual(server.stop(), 0))
         return server
 
+    def assert_small(self, server):
+        with open("/proc/%d/status" % server.process.pid) as file:
+            peak = next(int(line.split()[1]) for line in file if line.startswith("VmHWM"))
+        if os.environ.get("PERFKIT_SANITIZED") != "1":
+            self.assertLess(peak, 64 * 1024)
+
     def refused(self, *words):
         done = subprocess.run([perfkit, "serve", *words], stderr=subprocess.PIPE, text=True, timeout=600)
         return done.returncode, done.stderr
@@ -87,6 +93,24 @@ class Metrics(Case):
         self.assertEqual(len(names), 2)
         self.assertIn("other", names)
         self.assertEqual(sum(names.values()), sum(all_of_it["perfkit_kernel_invocations_total"].values()))
+
+    def test_any_number_of_names(self):
+        path = path_of("names")
+        shutil.copy(path_of("normal"), path)
+        with sqlite3.connect(path) as db:
+            rows = range(1000, 61000)
+            db.executemany("INSERT INTO string(id, value) VALUES(?, ?)", ((i, "void generated::kernel_%d<float, 128, true>(float const*)" % i) for i in rows))
+            db.executemany("INSERT INTO launch_config(id, name, grid_x) VALUES(?, ?, 1)", ((i, i) for i in rows))
+            db.executemany("INSERT INTO rollup(second, stream, config, count, sum, min, max, histogram) VALUES(?, 1, ?, 1, ?, 1, 9, x'')",
+                           ((i // 2000, i, i) for i in rows))
+        db.close()
+        server = self.serve(path)
+        samples = server.metrics()
+        count, ns = sql(path, "SELECT sum(count), sum(sum) FROM rollup")[0]
+        names = sum_by(samples, "perfkit_kernel_time_seconds_total", "kernel")
+        self.assertLessEqual(len(names), 51)
+        self.assertEqual((sum(names.values()) * 10**9, sum(samples["perfkit_kernel_invocations_total"].values())), (ns, count))
+        self.assert_small(server)
 
     def test_iterations(self):
         samples = self.serve(path_of("normal"), "-i", "step").metrics()
@@ -294,10 +318,7 @@ class Clients(Case):
         for client in clients:
             client.close()
         server.metrics()
-        with open("/proc/%d/status" % server.process.pid) as file:
-            peak = next(int(line.split()[1]) for line in file if line.startswith("VmHWM"))
-        if os.environ.get("PERFKIT_SANITIZED") != "1":
-            self.assertLess(peak, 64 * 1024)
+        self.assert_small(server)
 
 
 if __name__ == "__main__":
