@@ -26,6 +26,7 @@ static const struct prof_view_column iteration_columns[] = {
     {"allocations", "INTEGER", ""},
     {"allocated_bytes", "INTEGER", ""},
     {"synchronizations", "INTEGER", ""},
+    {"energy_j", "REAL", "of the device's board; NULL = not known within a quarter"},
     {0},
 };
 
@@ -110,6 +111,7 @@ static enum prof_status put_iteration_values(struct row *row, struct prof_captur
     put_int(row, device_number(capture, it->device));
     for (size_t k = 0; k < sizeof rest / sizeof *rest; k++)
         put_int(row, rest[k]);
+    put_real(row, it->energy.joules);
     return end_row(row, capture, err);
 }
 
