@@ -206,6 +206,24 @@ extern const char *const cli_table_formats[];
     CLI_OPTION(options, member, "baselines", 0, FILE, "FILE", "the file of baselines",             \
                .fallback = ".perfkit/baselines.sqlite of this folder or project")
 
+/* ---- a table with a head --------------------------------------------------------------------- */
+
+struct prof_report_table;
+/* What a command prints that gives one table, and some facts before it. */
+struct cli_document {
+    const struct prof_report_table *table;
+    const void *rows;
+    size_t count;
+    bool refused; /* text: no table */
+    /* Lines before the table; members of the JSON document before those of the table. */
+    void (*text_head)(const void *result);
+    void (*json_head)(struct prof_json *json, const void *result);
+    const void *result;
+};
+/* On standard output; `format`: of CLI_FORMAT_ROWS. */
+enum prof_status cli_print_document(const struct cli_document *document, unsigned format,
+                                    struct prof_error *err);
+
 /* ---- what the terminal allows ---------------------------------------------------------------- */
 
 /* Columns to wrap at: the terminal's, at most 100; 80 when it is no terminal. */

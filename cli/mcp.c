@@ -8,11 +8,9 @@
 #include <math.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -20,16 +18,16 @@
 
 #include "cli/command.h"
 #include "cli/find_capture.h"
+#include "cli/process.h"
 #include "libprof/base/array.h"
 #include "libprof/base/clock.h"
 #include "libprof/base/document.h"
 #include "libprof/include/prof.h"
 
-#define MOST_REQUEST (1u << 20)     /* bytes of a line */
-#define MOST_ANSWER 15000u          /* of a text, as JSON writes it: messages stay below 16 KiB */
-#define MOST_SECONDS 120            /* of a tool */
-#define MOST_PRINTED (256u << 20)   /* bytes; a query can return endless rows */
-#define MOST_TEMPORARY (4ull << 30) /* bytes of a file that a query sorts in */
+#define MOST_REQUEST (1u << 20)   /* bytes of a line */
+#define MOST_ANSWER 15000u        /* of a text, as JSON writes it: messages stay below 16 KiB */
+#define MOST_SECONDS 120          /* of a tool */
+#define MOST_PRINTED (256u << 20) /* bytes; a query can return endless rows */
 #define MOST_WORDS 32
 
 enum rpc_code {
@@ -249,8 +247,6 @@ static const char *read_outputs(const int fds[2], struct answer *texts[2])
 static bool spawn_tool(const struct tool *tool, char *const argv[], const cJSON *given,
                        const int outs[2], const int errs[2], pid_t *pid)
 {
-    posix_spawn_file_actions_t files;
-    extern char **environ;
     if (!tool->words[0]) {
         *pid = fork();
         if (!*pid)
@@ -259,14 +255,7 @@ static bool spawn_tool(const struct tool *tool, char *const argv[], const cJSON 
                       : list_captures(given));
         return *pid > 0;
     }
-    if (posix_spawn_file_actions_init(&files))
-        return false;
-    bool ran = !posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0) &&
-               !posix_spawn_file_actions_adddup2(&files, outs[1], STDOUT_FILENO) &&
-               !posix_spawn_file_actions_adddup2(&files, errs[1], STDERR_FILENO) &&
-               !posix_spawn(pid, "/proc/self/exe", &files, NULL, argv, environ);
-    posix_spawn_file_actions_destroy(&files);
-    return ran;
+    return process_spawn_self(argv, outs[1], errs[1], pid);
 }
 
 static void close_pipe(int ends[2])
@@ -288,8 +277,6 @@ static bool run_tool(const struct tool *tool, char *const argv[], const cJSON *g
     bool ran = !pipe2(outs, O_CLOEXEC) && !pipe2(errs, O_CLOEXEC) &&
                spawn_tool(tool, argv, given, outs, errs, &pid);
     if (ran) {
-        const struct rlimit most = {MOST_TEMPORARY, MOST_TEMPORARY};
-        prlimit(pid, RLIMIT_FSIZE, &most, NULL);
         close(outs[1]);
         close(errs[1]);
         outs[1] = errs[1] = -1;

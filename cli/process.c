@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -521,6 +522,25 @@ int spawn_target(char *const argv[], char *const envp[], const struct spawn_hold
     }
     raise_own_limits();
     return 0;
+}
+
+/* ---- perfkit beside itself ------------------------------------------------------------------- */
+
+bool process_spawn_self(char *const argv[], int out, int err, pid_t *pid)
+{
+    const struct rlimit most = {4ull << 30, 4ull << 30}; /* of what a query sorts in */
+    posix_spawn_file_actions_t files;
+    extern char **environ;
+    if (posix_spawn_file_actions_init(&files))
+        return false;
+    bool ran = !posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0) &&
+               !posix_spawn_file_actions_adddup2(&files, out, STDOUT_FILENO) &&
+               !posix_spawn_file_actions_adddup2(&files, err, STDERR_FILENO) &&
+               !posix_spawn(pid, "/proc/self/exe", &files, NULL, argv, environ);
+    posix_spawn_file_actions_destroy(&files);
+    if (ran)
+        prlimit(*pid, RLIMIT_FSIZE, &most, NULL);
+    return ran;
 }
 
 /* ---- signals of other commands --------------------------------------------------------------- */

@@ -110,6 +110,10 @@ _Noreturn void signals_end_as(int wait_status);
 /* What signals_end_as is to be called with when the second request comes. */
 void signals_remember_end(int wait_status);
 
+/* Start this program again with other arguments: reads nothing, writes to two descriptors, and at
+ * most 4 GB into a file. */
+bool process_spawn_self(char *const argv[], int out, int err, pid_t *pid);
+
 /* From now on SIGINT, SIGTERM and SIGHUP end nothing, the second time excepted: cli_interrupted
  * says which one came, 0 = none. */
 void cli_catch_interrupts(void);

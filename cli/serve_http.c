@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -15,6 +14,7 @@
 #include <unistd.h>
 
 #include "cli/command.h"
+#include "cli/process.h"
 #include "cli/serve.h"
 #include "libprof/base/clock.h"
 #include "libprof/base/json.h"
@@ -28,11 +28,10 @@
 #define CONNECTION_BYTES                                                                           \
     8192          /* what a request's head may have, with what is said about the answer */
 #define IDLE_S 10 /* a client that sends or takes nothing for so long is gone */
-#define FRESH_NS 5000000000ull      /* a report that is younger is given again */
-#define FRESH_TIMES 10              /* likewise for so many times what making it took */
-#define MOST_NS 120000000000ull     /* that making one may take */
-#define MOST_TEMPORARY (4ull << 30) /* bytes that it may write */
-#define REFRESH_MS 2000             /* between two events */
+#define FRESH_NS 5000000000ull  /* a report that is younger is given again */
+#define FRESH_TIMES 10          /* likewise for so many times what making it took */
+#define MOST_NS 120000000000ull /* that making one may take */
+#define REFRESH_MS 2000         /* between two events */
 
 /* ---- libmicrohttpd --------------------------------------------------------------------------- */
 
@@ -126,29 +125,20 @@ static void close_files(struct job *job)
 
 static bool start_job(struct job *job, const char *capture)
 {
-    extern char **environ;
     char *argv[10] = {(char *)(uintptr_t) "perfkit"};
     size_t count = 1;
-    posix_spawn_file_actions_t files;
     close_files(job);
     job->output = tmpfile();
     job->errors = tmpfile();
-    if (!job->output || !job->errors || posix_spawn_file_actions_init(&files))
+    if (!job->output || !job->errors)
         return false;
     for (; job->words[count - 1]; count++)
         argv[count] = (char *)(uintptr_t)job->words[count - 1];
     argv[count] = (char *)(uintptr_t)capture;
-    bool ran = !posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0) &&
-               !posix_spawn_file_actions_adddup2(&files, fileno(job->output), STDOUT_FILENO) &&
-               !posix_spawn_file_actions_adddup2(&files, fileno(job->errors), STDERR_FILENO) &&
-               !posix_spawn(&job->process, "/proc/self/exe", &files, NULL, argv, environ);
-    posix_spawn_file_actions_destroy(&files);
-    if (!ran) {
+    if (!process_spawn_self(argv, fileno(job->output), fileno(job->errors), &job->process)) {
         job->process = 0;
         return false;
     }
-    const struct rlimit most = {MOST_TEMPORARY, MOST_TEMPORARY};
-    prlimit(job->process, RLIMIT_FSIZE, &most, NULL);
     setpriority(PRIO_PROCESS, (id_t)job->process, 10); /* the program goes first */
     job->began_ns = prof_now_ns();
     return true;

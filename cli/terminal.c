@@ -10,7 +10,9 @@
 
 #include "cli/command.h"
 #include "libprof/base/clock.h"
+#include "libprof/base/json.h"
 #include "libprof/base/utf8.h"
+#include "report/writers.h"
 
 /* ---- messages -------------------------------------------------------------------------------- */
 
@@ -128,4 +130,33 @@ bool terminal_colour(FILE *stream)
     if ((no_color && *no_color) || (term && strcmp(term, "dumb") == 0))
         return false;
     return isatty(fileno(stream));
+}
+
+/* ---- a table with a head --------------------------------------------------------------------- */
+
+enum prof_status cli_print_document(const struct cli_document *document, unsigned format,
+                                    struct prof_error *err)
+{
+    struct prof_json json;
+    struct prof_report_output output = {
+        .format = (enum prof_report_format)format,
+        .page = {.out = stdout,
+                 .width = isatty(STDOUT_FILENO) ? terminal_width(stdout) : terminal_columns_set() ?: 100}};
+    enum prof_status status = PROF_OK;
+    if (format == PROF_REPORT_TEXT)
+        document->text_head(document->result);
+    if (format == PROF_REPORT_JSON) {
+        prof_json_to_file(&json, stdout, 2);
+        output.json = &json;
+        prof_json_object(&json, NULL);
+        document->json_head(&json, document->result);
+    }
+    if (!document->refused || format != PROF_REPORT_TEXT)
+        status =
+            prof_report_put_rows(&output, document->table, document->rows, document->count, err);
+    if (format == PROF_REPORT_JSON) {
+        prof_json_end(&json);
+        status = prof_json_finish(&json, err);
+    }
+    return status;
 }

@@ -2,7 +2,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cli/command.h"
 #include "libprof/base/format.h"
@@ -110,8 +109,9 @@ static void print_saving(const struct prof_verify *v)
         print_change("Saved", v->saved_ns, v->saved_low_ns, v->saved_high_ns, &v->sides[0]);
 }
 
-static void print_text_head(const struct prof_verify *v)
+static void print_verify_head(const void *result)
 {
+    const struct prof_verify *v = result;
     if (v->why_none)
         printf("%-10s findings are not compared: %s\n", "Refused", v->why_none);
     printf("%-10s before: %s; after: %s\n", "Captures", capture_words(&v->sides[0]),
@@ -144,37 +144,17 @@ static void put_json_side(struct prof_json *json, const char *key,
     prof_json_end(json);
 }
 
-static enum prof_status print_verify(const struct prof_verify *v, enum prof_report_format format,
-                                     struct prof_error *err)
+static void put_verify_head(struct prof_json *json, const void *result)
 {
-    struct prof_json json;
-    struct prof_report_output output = {
-        .format = format,
-        .page = {.out = stdout,
-                 .width = isatty(STDOUT_FILENO) ? terminal_width(stdout) : terminal_columns_set() ?: 100}};
-    if (format == PROF_REPORT_TEXT)
-        print_text_head(v);
-    if (format == PROF_REPORT_JSON) {
-        prof_json_to_file(&json, stdout, 2);
-        output.json = &json;
-        prof_json_object(&json, NULL);
-        prof_json_int(&json, "perfkit_verify", 1);
-        put_json_side(&json, "before", &v->sides[0]);
-        put_json_side(&json, "after", &v->sides[1]);
-        prof_json_real(&json, "predicted_ns", v->predicted_ns);
-        prof_json_real(&json, "saved_ns", v->saved_ns);
-        prof_json_real(&json, "saved_low_ns", v->saved_low_ns);
-        prof_json_real(&json, "saved_high_ns", v->saved_high_ns);
-        prof_json_string(&json, "why_none", v->why_none);
-    }
-    enum prof_status status = PROF_OK;
-    if (!v->why_none || format != PROF_REPORT_TEXT)
-        status = prof_report_put_rows(&output, &verify_table, v->rows, v->count, err);
-    if (format == PROF_REPORT_JSON) {
-        prof_json_end(&json);
-        status = prof_json_finish(&json, err);
-    }
-    return status;
+    const struct prof_verify *v = result;
+    prof_json_int(json, "perfkit_verify", 1);
+    put_json_side(json, "before", &v->sides[0]);
+    put_json_side(json, "after", &v->sides[1]);
+    prof_json_real(json, "predicted_ns", v->predicted_ns);
+    prof_json_real(json, "saved_ns", v->saved_ns);
+    prof_json_real(json, "saved_low_ns", v->saved_low_ns);
+    prof_json_real(json, "saved_high_ns", v->saved_high_ns);
+    prof_json_string(json, "why_none", v->why_none);
 }
 
 static int verify_run(const struct cli_command *command, int argc, char **argv)
@@ -199,9 +179,15 @@ static int verify_run(const struct cli_command *command, int argc, char **argv)
     status = status ? status
                     : prof_verify(captures[0], captures[1], any ? &filter : NULL, args.finding,
                                   &result, &err);
+    const struct cli_document document = {.table = &verify_table,
+                                          .rows = result.rows,
+                                          .count = result.count,
+                                          .refused = result.why_none != NULL,
+                                          .text_head = print_verify_head,
+                                          .json_head = put_verify_head,
+                                          .result = &result};
     if (!status)
-        status = print_verify(
-            &result, args.json ? PROF_REPORT_JSON : (enum prof_report_format)args.format, &err);
+        status = cli_print_document(&document, args.json ? PROF_REPORT_JSON : args.format, &err);
     if (status)
         cli_say(command->name, "%s", err.message);
     bool fixed = !args.finding || (result.count && (result.rows->verdict == PROF_VERIFY_GONE ||

@@ -1,7 +1,6 @@
 /* perfkit what-if: how long an iteration would take after a change, and what limits it then. */
 #include <math.h>
 #include <stdio.h>
-#include <unistd.h>
 
 #include "cli/command.h"
 #include "libprof/base/format.h"
@@ -16,18 +15,13 @@ struct what_if_options {
     bool json;
 };
 
-/* In the order of enum prof_report_format. */
-static const char *const what_if_formats[] = {"text", "json", "csv", "markdown", NULL};
-
 static const struct cli_option what_if_option_table[] = {
     CLI_OPTION(what_if_options, set, "set", 's', TEXTS, "WHAT[=VALUE]",
                "a change: kernel:GLOB, memcpy, memcpy:h2d, memset, sync, alloc, build, launch or "
                "host =0.5x (the share that stays), =12us (what each takes) or =0 (gone); "
                "fuse:A,B[=VALUE], overlap:h2d, wait, graph, device=H100. It may come again: each "
                "is predicted, and all together"),
-    CLI_OPTION(what_if_options, format, "format", 0, CHOICE, "NAME", "text, json, csv or markdown",
-               .fallback = "text", .words = what_if_formats),
-    CLI_JSON_ROW(what_if_options, json, "the same as --format json"),
+    CLI_FORMAT_ROWS(what_if_options, format, json),
     CLI_ITERATION_ROW(what_if_options, iteration),
     CLI_SKIP_ROW(what_if_options, skip),
     {0},
@@ -79,8 +73,9 @@ static const struct prof_report_table what_if_table = {
     .columns = what_if_columns,
     .row_bytes = sizeof(struct prof_what_if_row)};
 
-static void print_what_if_head(const struct prof_what_if *w)
+static void print_what_if_head(const void *result)
 {
+    const struct prof_what_if *w = result;
     if (w->why_none[0])
         printf("%-10s %s\n", "Refused", w->why_none);
     if (w->iterations) {
@@ -97,8 +92,9 @@ static void print_what_if_head(const struct prof_what_if *w)
         putchar('\n');
 }
 
-static void put_what_if_head(struct prof_json *json, const struct prof_what_if *w)
+static void put_what_if_head(struct prof_json *json, const void *result)
 {
+    const struct prof_what_if *w = result;
     prof_json_int(json, "perfkit_what_if", 1);
     prof_json_string(json, "phase", w->phase);
     prof_json_int(json, "iterations", w->iterations);
@@ -111,33 +107,6 @@ static void put_what_if_head(struct prof_json *json, const struct prof_what_if *
         prof_json_real(json, prof_limit_name((enum prof_limit)b), w->share[b]);
     prof_json_end(json);
     prof_json_string(json, "why_none", w->why_none[0] ? w->why_none : NULL);
-}
-
-static enum prof_status print_what_if(const struct prof_what_if *w, enum prof_report_format format,
-                                      struct prof_error *err)
-{
-    struct prof_json json;
-    struct prof_report_output output = {
-        .format = format,
-        .page = {.out = stdout,
-                 .width = isatty(STDOUT_FILENO) ? terminal_width(stdout)
-                                                : terminal_columns_set() ?: 100}};
-    enum prof_status status = PROF_OK;
-    if (format == PROF_REPORT_TEXT)
-        print_what_if_head(w);
-    if (format == PROF_REPORT_JSON) {
-        prof_json_to_file(&json, stdout, 2);
-        output.json = &json;
-        prof_json_object(&json, NULL);
-        put_what_if_head(&json, w);
-    }
-    if (!w->why_none[0] || format != PROF_REPORT_TEXT)
-        status = prof_report_put_rows(&output, &what_if_table, w->rows, w->count, err);
-    if (format == PROF_REPORT_JSON) {
-        prof_json_end(&json);
-        status = prof_json_finish(&json, err);
-    }
-    return status;
 }
 
 static int what_if_run(const struct cli_command *command, int argc, char **argv)
@@ -156,9 +125,15 @@ static int what_if_run(const struct cli_command *command, int argc, char **argv)
     if (!status)
         status = prof_what_if(capture, any ? &filter : NULL, args.set.values, args.set.count,
                               &result, &err);
+    const struct cli_document document = {.table = &what_if_table,
+                                          .rows = result.rows,
+                                          .count = result.count,
+                                          .refused = result.why_none[0],
+                                          .text_head = print_what_if_head,
+                                          .json_head = put_what_if_head,
+                                          .result = &result};
     if (!status)
-        status = print_what_if(
-            &result, args.json ? PROF_REPORT_JSON : (enum prof_report_format)args.format, &err);
+        status = cli_print_document(&document, args.json ? PROF_REPORT_JSON : args.format, &err);
     if (status)
         cli_say(command->name, "%s", err.message);
     bool refused = result.why_none[0];

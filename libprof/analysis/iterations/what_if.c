@@ -14,24 +14,16 @@
 /* A replay that does not reproduce what was recorded predicts nothing. */
 #define FAITHFUL 0.05
 
+static const struct prof_words limits[] = {PROF_LIMIT_KINDS(PROF_WORDS)};
+
 const char *prof_limit_name(enum prof_limit limit)
 {
-    static const char *const names[] = {
-#define PROF_LIMIT_KIND(kind, name, text) name,
-        PROF_LIMIT_KINDS(PROF_LIMIT_KIND)
-#undef PROF_LIMIT_KIND
-    };
-    return names[limit];
+    return limits[limit].name;
 }
 
 const char *prof_limit_text(enum prof_limit limit)
 {
-    static const char *const texts[] = {
-#define PROF_LIMIT_KIND(kind, name, text) text,
-        PROF_LIMIT_KINDS(PROF_LIMIT_KIND)
-#undef PROF_LIMIT_KIND
-    };
-    return texts[limit];
+    return limits[limit].text;
 }
 
 struct model {
