@@ -44,6 +44,9 @@ static double count_recorded_calls(const struct prof_facts *f, uint32_t device)
 static void add_recorded_ranges(struct prof_facts *f, uint32_t device, const bool *operators,
                                 struct prof_recorded *sum)
 {
+    const struct prof_intervals *host = &f->phase->host;
+    int64_t begin = host->count ? host->data[0].begin : 0;
+    int64_t end = host->count ? host->data[host->count - 1].end : 0;
     uint64_t key, launches;
     size_t at = 0;
     while (prof_map_next(&f->launchers, &at, &key, &launches)) {
@@ -51,8 +54,11 @@ static void add_recorded_ranges(struct prof_facts *f, uint32_t device, const boo
             (uint32_t)key == device ? prof_range_thread(&f->ranges, (int64_t)(key >> 32)) : NULL;
         for (size_t i = 0; of && i < of->lanes.count; i++) {
             const struct prof_range_lane *lane = &of->lanes.data[i];
-            for (size_t k = 0; k < lane->count; k++) {
-                const struct prof_range_node *node = &f->ranges.nodes.data[lane->nodes[k]];
+            const struct prof_range_node *nodes = f->ranges.nodes.data;
+            size_t k;
+            PROF_FIND_FIRST(k, at_node, lane->count, nodes[lane->nodes[at_node]].begin >= begin);
+            for (; k < lane->count && nodes[lane->nodes[k]].begin < end; k++) {
+                const struct prof_range_node *node = &nodes[lane->nodes[k]];
                 if (prof_facts_called(f, node->begin))
                     add_events(sum, 1, operators[node->group] ? &operator_price : &range_price);
             }
