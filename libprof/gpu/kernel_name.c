@@ -186,7 +186,8 @@ bool prof_name_is_vendor(const char *name)
 
 bool prof_name_is_library(const char *name)
 {
-    return prof_name_library(name) != PROF_LIBRARY_NONE;
+    enum prof_library library = prof_name_library(name);
+    return library != PROF_LIBRARY_NONE && library != PROF_LIBRARY_CUTLASS;
 }
 
 bool prof_name_is_streaming(const char *name)

@@ -44,7 +44,7 @@ const char *prof_library_text(enum prof_library library); /* static; NULL for NO
 bool prof_name_is_vendor(const char *name);
 
 /* Whether it is any library's or compiler's: the program calls it and cannot change how it is
- * built. */
+ * built, as it can what it builds with CUTLASS. */
 bool prof_name_is_library(const char *name);
 
 /* Whether a kernel passes over its data once and computes next to nothing on it, by the names that

@@ -146,6 +146,32 @@ START_TEST(the_same_bytes_again)
 }
 END_TEST
 
+/* 0: launches of 8 us and kernels of 5. 1: launches of 400 us, as on a busy processor, and kernels
+ * of 200, which are not short. */
+START_TEST(a_launch_that_is_held_up_makes_no_kernel_short)
+{
+    struct scene s;
+    struct prof_findings findings;
+    scene_open(&s, "opencl", "gpu");
+    int config = scene_config(&s, "own", 1320, 256, 32),
+        other = scene_config(&s, "o", 1320, 256, 32);
+    s.launch_ns = (_i ? 400 : 8) * US;
+    for (int i = 0; i < STEPS; i++) {
+        scene_push(&s, "step");
+        for (int k = 0; k < 6; k++) {
+            scene_kernel(&s, 0, k % 2 ? config : other, (_i ? 200 : 5) * US);
+            scene_sync(&s);
+        }
+        scene_pop(&s);
+    }
+    struct prof_capture *capture = scene_findings(&s, &findings);
+    findings_list(&findings);
+    findings_check(&findings);
+    ck_assert((finding_of(&findings, "launch-bound") != NULL) == (_i == 0));
+    scene_done(capture, &findings);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("order");
@@ -155,6 +181,7 @@ int main(void)
     tcase_add_loop_test(all, unexplained_waiting_goes_with_its_cause, 0, 2);
     tcase_add_loop_test(all, rows_of_products_in_turn_are_batched, 0, 2);
     tcase_add_loop_test(all, the_same_bytes_again, 0, 3);
+    tcase_add_loop_test(all, a_launch_that_is_held_up_makes_no_kernel_short, 0, 2);
     suite_add_tcase(suite, all);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

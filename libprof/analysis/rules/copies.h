@@ -6,7 +6,7 @@
 #include "libprof/analysis/rules/judge.h"
 
 /* A copy to the host that small is a number, not data. */
-#define PROF_SCALAR_BYTES 256
+#define PROF_SCALAR_BYTES 64
 
 bool prof_is_upload(const struct prof_shape *shape);
 bool prof_is_download(const struct prof_shape *shape);

@@ -265,9 +265,11 @@ static bool is_graph(const struct prof_judge *judge, const struct launches *l)
            l->median_ns <= 2 * SHORT_NS && is_steady(judge);
 }
 
+/* A call that takes longer than a driver needs to start something was held up by something else, as
+ * where other threads use the processors: no kernel is short beside it. */
 static bool is_launch_bound(const struct prof_judge *judge, const struct launches *l)
 {
-    double least = 2 * l->launch_ns > SHORT_NS ? 2 * l->launch_ns : SHORT_NS;
+    double least = fmax(SHORT_NS, 2 * fmin(l->launch_ns, PROF_LONG_CALL_NS));
     int64_t queued, idle = launching_idle(judge, l, &queued);
     return l->in_graphs * 2 <= l->kernels && !is_graph(judge, l) &&
            !is_rows_of_products(judge, l) && l->kernels >= 20 && l->median_ns < least && idle > 0;
@@ -345,25 +347,26 @@ const struct prof_rule prof_rules_launch[] = {
               .needs = "kernels with their calls, and iterations"},
      .advice = PROF_ADVICE_LAUNCHES,
      .judge = graph_candidate},
-    {.page = {.id = "launch-bound",
-              .title = "Kernels are shorter than their launches",
-              .fires = "Twenty kernels or more whose median is below 10 us or twice the launching "
-                       "call, and the device idle because of launching. Silent where "
-                       "graph-candidate says what to do about it.",
-              .why = "The device finishes a kernel before the host has launched the next one.",
-              .fix =
-                  "Fewer, larger kernels: fuse neighbours, batch, or launch a whole step at once.",
-              .cuda = "CUDA graphs; programmatic dependent launch; one kernel with a loop inside.",
-              .opencl = "Fuse kernels; out-of-order queue with larger NDRanges; clFlush early.",
-              .pytorch = "torch.compile, larger batches, fused optimizers (fused=True).",
-              .bound =
-                  "Idle time between kernels that launching makes, less what the device takes from "
-                  "one kernel to the next where they are queued, and 0.6 us per kernel as far as "
-                  "the kernels do not hide it, and of each kernel what starting it takes: as long "
-                  "as the shortest one, 1 us at most. "
-                  "In Python also the host's pauses below 500 us from kernel to kernel.",
-              .limits = "What recording the launches costs is part of it.",
-              .needs = "kernels with their calls"},
+    {.page =
+         {.id = "launch-bound",
+          .title = "Kernels are shorter than their launches",
+          .fires =
+              "Twenty kernels or more whose median is below 10 us or twice the launching "
+              "call (of which 20 us count), and the device idle because of launching. Silent where "
+              "graph-candidate says what to do about it.",
+          .why = "The device finishes a kernel before the host has launched the next one.",
+          .fix = "Fewer, larger kernels: fuse neighbours, batch, or launch a whole step at once.",
+          .cuda = "CUDA graphs; programmatic dependent launch; one kernel with a loop inside.",
+          .opencl = "Fuse kernels; out-of-order queue with larger NDRanges; clFlush early.",
+          .pytorch = "torch.compile, larger batches, fused optimizers (fused=True).",
+          .bound =
+              "Idle time between kernels that launching makes, less what the device takes from "
+              "one kernel to the next where they are queued, and 0.6 us per kernel as far as "
+              "the kernels do not hide it, and of each kernel what starting it takes: as long "
+              "as the shortest one, 1 us at most. "
+              "In Python also the host's pauses below 500 us from kernel to kernel.",
+          .limits = "What recording the launches costs is part of it.",
+          .needs = "kernels with their calls"},
      .advice = PROF_ADVICE_LAUNCHES,
      .judge = launch_bound},
     {.page =

@@ -250,7 +250,7 @@ const struct prof_rule prof_rules_transfer[] = {
     {.page =
          {.id = "scalar-readback",
           .title = "Small values read back to decide what to do next",
-          .fires = "At least ten D2H memcpys of at most 256 bytes, two or more a step, whose call "
+          .fires = "At least ten D2H memcpys of at most 64 bytes, two or more a step, whose call "
                    "waits or that the host waits for next.",
           .why = "The host learns of the value only after all queued work, decides, and launches "
                  "anew: the device is idle for the whole way to the host and back.",
