@@ -313,6 +313,7 @@ struct watched_device {
     int64_t used_bytes; /* of the last sample that was kept */
     uint64_t kept_ns;   /* when that was */
     uint64_t clocks_ns; /* when its clocks were read */
+    uint64_t energy_ns; /* when its counter of energy was */
     /* As long as the device is not known, its first sample: how full it was before the program. */
     struct prof_ingest_memory before;
     bool has_before;

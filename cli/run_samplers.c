@@ -491,7 +491,8 @@ static void sample_device_memory(struct memory_watch *watch, struct watched_devi
     device->kept_ns = sample.mono_ns;
 }
 
-/* Clocks are those of a GPU at work: they are not read before the program has found it. */
+/* Clocks are those of a GPU at work: they are not read before the program has found it. The driver
+ * takes milliseconds for the counter of energy: the more GPUs, the less often. */
 static void look_at_clocks(struct memory_watch *watch, struct watched_device *device,
                            struct prof_ingest *ingest)
 {
@@ -499,7 +500,11 @@ static void look_at_clocks(struct memory_watch *watch, struct watched_device *de
     if (!device->known || now - device->clocks_ns < CLOCKS_NS)
         return;
     struct prof_nvml_reading reading = prof_nvml_clocks(watch->nvml, device->uuid);
-    now = prof_now_ns(); /* the counter of energy is never newer than its time */
+    if (now - device->energy_ns >= CLOCKS_NS * watch->count) {
+        reading.energy_mj = prof_nvml_energy(watch->nvml, device->uuid);
+        device->energy_ns = now;
+        now = prof_now_ns(); /* the counter is never newer than its time */
+    }
     if (reading.sm_mhz != PROF_UNKNOWN || reading.throttle != PROF_UNKNOWN ||
         reading.energy_mj != PROF_UNKNOWN)
         prof_ingest_device_clock(ingest, device->uuid, now, &reading, NULL);
@@ -527,7 +532,7 @@ static void step_memory_watch(struct run *run)
 static void stop_memory_watch(struct run *run, bool ran)
 {
     for (unsigned i = 0; ran && i < run->memory.count; i++) {
-        run->memory.devices[i].clocks_ns = 0;
+        run->memory.devices[i].clocks_ns = run->memory.devices[i].energy_ns = 0;
         look_at_clocks(&run->memory, &run->memory.devices[i], run->ingest);
     }
     prof_nvml_close(run->memory.nvml);

@@ -365,7 +365,7 @@ static struct prof_nvml_reading unknown_reading(void)
 
 static void read_nvml_clocks(struct prof_nvml *nvml, void *device, struct prof_nvml_reading *r)
 {
-    unsigned long long reasons, energy;
+    unsigned long long reasons;
     r->power_mw = nvml_number(nvml->power, device);
     r->power_limit_mw = nvml_number(nvml->power_limit, device);
     r->sm_mhz = typed(nvml->clock, device, CLOCK_SM);
@@ -374,8 +374,6 @@ static void read_nvml_clocks(struct prof_nvml *nvml, void *device, struct prof_n
     r->temperature_c = typed(nvml->temperature, device, SENSOR_GPU);
     if (nvml->throttle && nvml->throttle(device, &reasons) == 0)
         r->throttle = (int64_t)reasons;
-    if (nvml->energy && nvml->energy(device, &energy) == 0 && energy <= INT64_MAX)
-        r->energy_mj = (int64_t)energy;
 }
 
 struct prof_nvml_reading prof_nvml_clocks(struct prof_nvml *nvml, const char *uuid)
@@ -385,6 +383,16 @@ struct prof_nvml_reading prof_nvml_clocks(struct prof_nvml *nvml, const char *uu
     if (nvml && uuid && nvml->by_uuid(uuid, &device) == 0)
         read_nvml_clocks(nvml, device, &r);
     return r;
+}
+
+int64_t prof_nvml_energy(struct prof_nvml *nvml, const char *uuid)
+{
+    unsigned long long energy;
+    void *device;
+    if (!nvml || !uuid || !nvml->energy || nvml->by_uuid(uuid, &device) != 0 ||
+        nvml->energy(device, &energy) != 0 || energy > INT64_MAX)
+        return PROF_UNKNOWN;
+    return (int64_t)energy;
 }
 
 struct prof_nvml_reading prof_nvml_read(struct prof_nvml *nvml, const char *uuid)
@@ -404,6 +412,7 @@ struct prof_nvml_reading prof_nvml_read(struct prof_nvml *nvml, const char *uuid
         r.total_bytes = (int64_t)memory.total;
     }
     read_nvml_clocks(nvml, device, &r);
+    r.energy_mj = prof_nvml_energy(nvml, uuid);
     read_activity(nvml, device, &r);
     return r;
 }

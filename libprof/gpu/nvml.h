@@ -24,7 +24,7 @@ struct prof_nvml_reading {               /* PROF_UNKNOWN = not available */
     int64_t gpu_percent, memory_percent; /* busy, of the last sampling period */
     int64_t used_bytes, total_bytes;
     int64_t power_mw, power_limit_mw;
-    int64_t energy_mj; /* since the driver was loaded; not in steps of each reading */
+    int64_t energy_mj; /* since the driver was loaded, as it was up to 0.1 s ago */
     int64_t sm_mhz, sm_max_mhz, memory_mhz;
     int64_t temperature_c;
     int64_t throttle; /* nvmlClocksThrottleReasons bits */
@@ -47,8 +47,10 @@ struct prof_nvml *prof_nvml_open(void);
  * nvml or uuid: all unknown. `activity` is of the time since the last reading, where that was 0.1
  * to 5 s ago. */
 struct prof_nvml_reading prof_nvml_read(struct prof_nvml *nvml, const char *uuid);
-/* Of the same only power, energy, clocks, temperature and `throttle`: some tens of microseconds. */
+/* Of the same only power, clocks, temperature and `throttle`: some tens of microseconds. */
 struct prof_nvml_reading prof_nvml_clocks(struct prof_nvml *nvml, const char *uuid);
+/* Only energy_mj: 2.6 ms and more on an H200. */
+int64_t prof_nvml_energy(struct prof_nvml *nvml, const char *uuid);
 /* The UUID ("GPU-...") of the GPU with this index; false after the last, and when it is not known.
  */
 bool prof_nvml_uuid(struct prof_nvml *nvml, unsigned index, char uuid[PROF_NVML_UUID]);

@@ -82,13 +82,13 @@ START_TEST(clocks_alone)
     ck_assert(!r.has_activity);
     ck_assert_int_eq(prof_nvml_clocks(nvml, "other").sm_mhz, PROF_UNKNOWN);
     ck_assert_int_eq(prof_nvml_clocks(NULL, "GPU-1").sm_mhz, PROF_UNKNOWN);
-    int64_t energy = prof_nvml_clocks(nvml, "GPU-1").energy_mj;
+    int64_t energy = prof_nvml_energy(nvml, "GPU-1");
     wait_ms(110); /* the counter moves every 100 ms */
     ck_assert_int_gt(energy, 0);
-    ck_assert_int_ge(prof_nvml_clocks(nvml, "GPU-1").energy_mj - energy, 50000);
+    ck_assert_int_ge(prof_nvml_energy(nvml, "GPU-1") - energy, 50000);
     unsetenv("FAKE_CLOCKS");
     ck_assert_int_eq(prof_nvml_clocks(nvml, "GPU-1").throttle, PROF_UNKNOWN);
-    ck_assert_int_eq(prof_nvml_clocks(nvml, "GPU-1").energy_mj, PROF_UNKNOWN);
+    ck_assert_int_eq(prof_nvml_energy(nvml, "GPU-1"), PROF_UNKNOWN);
     prof_nvml_close(nvml);
 }
 END_TEST

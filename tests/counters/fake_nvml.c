@@ -45,6 +45,35 @@ int nvmlDeviceGetComputeRunningProcesses_v3(void *device, unsigned *count,
     return 0;
 }
 
+/* The GPU with the index 0, where FAKE_NVML_UUID says which it is. */
+EXPORT int nvmlDeviceGetHandleByIndex_v2(unsigned index, void **device);
+int nvmlDeviceGetHandleByIndex_v2(unsigned index, void **device)
+{
+    const char *uuid = getenv("FAKE_NVML_UUID");
+    return uuid && !index ? nvmlDeviceGetHandleByUUID(uuid, device) : 2;
+}
+
+EXPORT int nvmlDeviceGetUUID(void *device, char *uuid, unsigned size);
+int nvmlDeviceGetUUID(void *device, char *uuid, unsigned size)
+{
+    const char *own = getenv("FAKE_NVML_UUID");
+    if (!device || !own || strlen(own) >= size)
+        return 2;
+    strcpy(uuid, own);
+    return 0;
+}
+
+struct memory {
+    unsigned long long total, free, used;
+};
+
+EXPORT int nvmlDeviceGetMemoryInfo(void *device, struct memory *memory);
+int nvmlDeviceGetMemoryInfo(void *device, struct memory *memory)
+{
+    *memory = (struct memory){.total = 1000, .free = 600, .used = 400};
+    return device && getenv("FAKE_NVML_UUID") ? 0 : 3;
+}
+
 /* GPM, where FAKE_GPM is set: each sample is one later than the last of its GPU, and a metric
  * between two of them is its own number times their distance. FAKE_GPM=none: not of this GPU. */
 struct gpm_support {

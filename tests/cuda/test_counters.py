@@ -260,6 +260,22 @@ class Counters(replay.Case):
     def test_hang(self):
         self.assert_not_sampled(self.sampled("hang=1"), "ended by signal")
 
+    # ---- what perfkit itself reads beside the program
+
+    def test_energy(self):
+        uuid = self.one(self.open(self.fake_run("counted").capture), "SELECT uuid FROM device")
+        nvml = os.path.join(replay.e2e.BUILD, "tests", "counters")
+        db = self.open(self.fake_run("counted", library=replay.FAKES + ":" + nvml,
+                                     env={"FAKE_NVML_UUID": uuid, "FAKE_CLOCKS": "1"}).capture)
+        zero = self.one(db, "SELECT start_mono_ns FROM capture")
+        rows = db.execute("SELECT start, energy_mj FROM device_clock WHERE energy_mj NOT NULL ORDER BY start").fetchall()
+        self.assertGreaterEqual(len(rows), 2)
+        self.assertEqual([mj for _, mj in rows], sorted(mj for _, mj in rows))
+        for start, mj in rows:  # a counter that moves by 50 J every 100 ms, and is never newer than its time
+            self.assertEqual(mj % 50000, 0)
+            self.assertLessEqual(mj, (start + zero) // 100000000 * 50000)
+        self.assertEqual(self.count(db, "device_clock", "sm_mhz = 1400"), self.count(db, "device_clock"))
+
     # ---- two runs, and ends
 
     def test_two_runs_on_one_device(self):

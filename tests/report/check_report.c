@@ -1,6 +1,7 @@
 /* The parts of report/ that can be tested without a capture: widths, cleaning and shortening of
  * names, lanes, the table of writers, column descriptions, saving. */
 #include <errno.h>
+#include <math.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -566,7 +567,28 @@ START_TEST(next_steps_begin_with_what_costs_most)
 }
 END_TEST
 
-CHECK_MAIN("report", wide_and_combining_characters_count_as_terminals_draw_them,
+START_TEST(energy_has_its_unit_and_is_left_out_where_unknown)
+{
+    struct prof_utilisation_row row = {.energy = {39345, 39300, 39400}, .energy_ns = 62552000000};
+    char text[80];
+    prof_report_energy(&row, text, sizeof text);
+    ck_assert_str_eq(text, "39.3 kJ, 629 W on average");
+    ck_assert_str_eq(prof_joules(0.0123).text, "12.3 mJ");
+    ck_assert_str_eq(prof_joules(645).text, "645 J");
+    ck_assert_str_eq(prof_joules(NAN).text, "n/a");
+    size_t columns = 0;
+    for (const struct prof_report_table *const *next = prof_report_tables; *next; next++)
+        for (const struct prof_report_column *c = (*next)->columns; c->key; c++)
+            if (!strcmp(c->key, "energy_j")) {
+                ck_assert(prof_report_hides_zero(c));
+                columns++;
+            }
+    ck_assert_uint_ge(columns, 3); /* devices, ranges, iterations in the mean */
+}
+END_TEST
+
+CHECK_MAIN("report", energy_has_its_unit_and_is_left_out_where_unknown,
+           wide_and_combining_characters_count_as_terminals_draw_them,
            nothing_that_moves_the_cursor_survives_cleaning,
            other_work_is_named_where_little_is_analysed,
            kernel_names_lose_their_least_telling_parts_first, templates_keep_what_tells_them_apart,
