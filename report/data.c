@@ -80,7 +80,7 @@ static enum prof_status list_streams(struct prof_report_data *data, struct prof_
         int64_t operations = data->utilisation.stream_operations[i];
         if (operations || all[i].name)
             data->streams[data->stream_count++] =
-                (struct prof_report_stream){.stream = &all[i], .operations = operations};
+                (struct prof_report_stream){.stream = all[i], .operations = operations};
     }
     return PROF_OK;
 }

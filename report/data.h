@@ -26,7 +26,7 @@ struct prof_report_state {
 
 /* A stream that did something, or that the program named. */
 struct prof_report_stream {
-    const struct prof_stream *stream;
+    struct prof_stream stream;
     int64_t operations; /* kernels, whole graphs, copies, fills */
 };
 

@@ -64,7 +64,7 @@ const struct prof_report_table prof_report_balance_table = {
 
 /* ---- streams, contexts, threads -------------------------------------------------------------- */
 
-#define STREAM(row) (((const struct prof_report_stream *)(row))->stream)
+#define STREAM(row) (&((const struct prof_report_stream *)(row))->stream)
 #define CONTEXT(row) ((const struct prof_context *)(row))
 #define THREAD(row) ((const struct prof_thread *)(row))
 
@@ -79,30 +79,22 @@ static struct prof_report_value stream_kind(const struct prof_report_data *data,
                                                         : NULL);
 }
 
-CELL(stream_native, prof_report_int(STREAM(row)->native))
-CELL(stream_id, prof_report_int(STREAM(row)->id))
-CELL(stream_priority, prof_report_int(STREAM(row)->priority))
-CELL(stream_name, prof_report_text(STREAM(row)->name))
-
-static struct prof_report_value stream_units(const struct prof_report_data *data, const void *row)
+static struct prof_report_value context_units(const struct prof_report_data *data, int64_t id)
 {
-    const struct prof_context *context = prof_context(data->capture, STREAM(row)->context);
+    const struct prof_context *context = prof_context(data->capture, id);
     return prof_report_int(context ? context->units : PROF_UNKNOWN);
 }
 
-CELL(stream_pid, prof_report_pid(data, STREAM(row)->process))
-CELL(stream_device, prof_report_device_name(data, STREAM(row)->device))
-
 static const struct prof_report_column stream_columns[] = {
-    COMPUTED("native", "Stream", NUMBER, 1, stream_native),
+    INT64("native", "Stream", NUMBER, 1, prof_report_stream, stream.native),
     INT64("operations", "Operations", COUNT, 1, prof_report_stream, operations),
-    COMPUTED("priority", "Priority", NUMBER, 1, stream_priority),
+    INT64("priority", "Priority", NUMBER, 1, prof_report_stream, stream.priority),
     COMPUTED("kind", "Kind", WORD, 2, stream_kind),
-    COMPUTED("units", "SMs", NUMBER, 3, stream_units),
-    COMPUTED("id", "Id", NUMBER, 0, stream_id),
-    COMPUTED("pid", "Process", NUMBER, 4, stream_pid),
-    COMPUTED("device", "Device", NAME, 3, stream_device),
-    COMPUTED("name", "Name", NAME, 1, stream_name),
+    OF_ID("units", "SMs", NUMBER, 3, prof_report_stream, stream.context, context_units),
+    INT64("id", "Id", NUMBER, 0, prof_report_stream, stream.id),
+    OF_ID("pid", "Process", NUMBER, 4, prof_report_stream, stream.process, prof_report_pid),
+    OF_ID("device", "Device", NAME, 3, prof_report_stream, stream.device, prof_report_device_name),
+    STRING("name", "Name", NAME, 1, prof_report_stream, stream.name),
     {0},
 };
 
@@ -111,7 +103,7 @@ TABLE_ROWS(stream, data->streams, data->stream_count)
 static bool stream_worth(const struct prof_report_data *data)
 {
     for (size_t i = 0; i < data->stream_count; i++) {
-        const struct prof_stream *stream = data->streams[i].stream;
+        const struct prof_stream *stream = &data->streams[i].stream;
         if (stream->name || (stream->priority != PROF_UNKNOWN && stream->priority != 0))
             return true;
     }

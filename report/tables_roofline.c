@@ -270,14 +270,8 @@ OF_POINT(source, prof_report_text(point->flop_source ? prof_work_source_text(poi
                                   : point->roofs[PROF_ROOF_L2].source
                                       ? prof_work_source_text(point->roofs[PROF_ROOF_L2].source)
                                       : NULL))
-OF_POINT(device, prof_report_device_name(data, point->device))
 
 #define OF_ROOF(level, LEVEL)                                                                      \
-    OF_POINT(level##_bytes, prof_report_real(point->roofs[PROF_ROOF_##LEVEL].bytes))               \
-    OF_POINT(level##_rate, prof_report_real(point->roofs[PROF_ROOF_##LEVEL].rate))                 \
-    OF_POINT(level##_share, prof_report_real(point->roofs[PROF_ROOF_##LEVEL].share))               \
-    OF_POINT(level##_ceiling, prof_report_real(point->roofs[PROF_ROOF_##LEVEL].ceiling))           \
-    OF_POINT(level##_intensity, prof_report_real(point->roofs[PROF_ROOF_##LEVEL].intensity))       \
     OF_POINT(level##_source,                                                                       \
              prof_report_text(point->roofs[PROF_ROOF_##LEVEL].source                               \
                                   ? prof_work_source_text(point->roofs[PROF_ROOF_##LEVEL].source)  \
@@ -286,11 +280,13 @@ OF_ROOF(dram, DRAM)
 OF_ROOF(l2, L2)
 OF_ROOF(link, LINK)
 
-#define ROOF(level, title, rate_rank, share_rank)                                                  \
-    COMPUTED(#level "_bytes", title " bytes", BYTES, 0, point_##level##_bytes),                    \
-        COMPUTED(#level "_bytes_per_s", title, RATE, rate_rank, point_##level##_rate),             \
-        COMPUTED(#level "_share", "Of " title, SHARE, share_rank, point_##level##_share),          \
-        COMPUTED(#level "_ceiling_bytes_per_s", title " roof", RATE, 0, point_##level##_ceiling),  \
+#define ROOF_REAL(key, title, unit, rank, LEVEL, member)                                           \
+    REAL(key, title, unit, rank, prof_roofline_point, roofs[PROF_ROOF_##LEVEL].member)
+#define ROOF(level, LEVEL, title, rate_rank, share_rank)                                           \
+    ROOF_REAL(#level "_bytes", title " bytes", BYTES, 0, LEVEL, bytes),                            \
+        ROOF_REAL(#level "_bytes_per_s", title, RATE, rate_rank, LEVEL, rate),                     \
+        ROOF_REAL(#level "_share", "Of " title, SHARE, share_rank, LEVEL, share),                  \
+        ROOF_REAL(#level "_ceiling_bytes_per_s", title " roof", RATE, 0, LEVEL, ceiling),          \
         COMPUTED(#level "_source", title " from", WORD, 0, point_##level##_source)
 
 /* What kernels and launch configurations share. */
@@ -301,14 +297,15 @@ OF_ROOF(link, LINK)
         COMPUTED("bound", "Bound by", WORD, 1, point_bound),                                       \
         REAL("roof_share", "Of roof", SHARE, 1, prof_roofline_point, roof_share),                  \
         REAL("bound_ns", "At the roof", NS, 0, prof_roofline_point, bound_ns),                     \
-        ARITHMETIC(2, 4, 4), ROOF(dram, "DRAM", 2, 0),                                             \
-        COMPUTED("dram_flop_per_byte", "FLOP/B", RATIO, 3, point_dram_intensity),                  \
-        ROOF(l2, "L2", 5, 0),                                                                      \
-        COMPUTED("l2_flop_per_byte", "FLOP/B of L2", RATIO, 0, point_l2_intensity),                \
+        ARITHMETIC(2, 4, 4), ROOF(dram, DRAM, "DRAM", 2, 0),                                       \
+        ROOF_REAL("dram_flop_per_byte", "FLOP/B", RATIO, 3, DRAM, intensity),                      \
+        ROOF(l2, L2, "L2", 5, 0),                                                                  \
+        ROOF_REAL("l2_flop_per_byte", "FLOP/B of L2", RATIO, 0, L2, intensity),                    \
         COMPUTED("work", "Work", WORD, 7, point_source),                                           \
         STRING("why", "Why not", WORD, 0, prof_roofline_point, why),                               \
         INT64("device", "Device id", NUMBER, 0, prof_roofline_point, device),                      \
-        COMPUTED("device_name", "Device", NAME, 0, point_device)
+        OF_ID("device_name", "Device", NAME, 0, prof_roofline_point, device,                       \
+              prof_report_device_name)
 #define WORKED                                                                                     \
     INT64("worked", "With work", COUNT, 0, prof_roofline_point, worked),                           \
         INT64("worked_ns", "Time with work", NS, 0, prof_roofline_point, worked_ns)
@@ -359,15 +356,15 @@ static const struct prof_report_column roofline_range_columns[] = {
     COMPUTED("bound", "Bound by", WORD, 1, point_bound),
     REAL("roof_share", "Of roof", SHARE, 1, prof_roofline_point, roof_share),
     ARITHMETIC(3, 0, 0),
-    ROOF(dram, "DRAM", 2, 0),
-    COMPUTED("dram_flop_per_byte", "FLOP/B", RATIO, 5, point_dram_intensity),
-    ROOF(l2, "L2", 0, 0),
-    ROOF(link, "Link", 4, 6),
-    COMPUTED("link_flop_per_byte", "FLOP/B of link", RATIO, 0, point_link_intensity),
+    ROOF(dram, DRAM, "DRAM", 2, 0),
+    ROOF_REAL("dram_flop_per_byte", "FLOP/B", RATIO, 5, DRAM, intensity),
+    ROOF(l2, L2, "L2", 0, 0),
+    ROOF(link, LINK, "Link", 4, 6),
+    ROOF_REAL("link_flop_per_byte", "FLOP/B of link", RATIO, 0, LINK, intensity),
     COMPUTED("work", "Work", WORD, 0, point_source),
     STRING("why", "Why not", WORD, 0, prof_roofline_point, why),
     INT64("device", "Device id", NUMBER, 0, prof_roofline_point, device),
-    COMPUTED("device_name", "Device", NAME, 0, point_device),
+    OF_ID("device_name", "Device", NAME, 0, prof_roofline_point, device, prof_report_device_name),
     STRING("domain", "Domain", NAME, 0, prof_roofline_point, domain),
     STRING("name", "Range", NAME, 1, prof_roofline_point, name),
     {0},
