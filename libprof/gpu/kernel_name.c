@@ -105,7 +105,15 @@ static const struct {
     bool begins;
 } library_words[] = {
     {PROF_LIBRARY_CUDNN, "cudnn", false},
-    {PROF_LIBRARY_CUDNN, "implicit_convolve_", true},
+    {PROF_LIBRARY_CUDNN, "_convolve_sgemm", false},
+    {PROF_LIBRARY_CUDNN, "convolve_common_engine", false},
+    {PROF_LIBRARY_CUDNN, "2d_grouped_direct_kernel", false},
+    {PROF_LIBRARY_CUDNN, "wgrad_alg", false},
+    {PROF_LIBRARY_CUDNN, "dgrad_engine", false},
+    {PROF_LIBRARY_CUDNN, "dgrad2d_", true},
+    {PROF_LIBRARY_CUDNN, "wgrad2d_", true},
+    {PROF_LIBRARY_CUDNN, "fft2d_r2c_", true},
+    {PROF_LIBRARY_CUDNN, "fft2d_c2r_", true},
     {PROF_LIBRARY_CUDNN, "_xmma_fprop", false},
     {PROF_LIBRARY_CUDNN, "_xmma_dgrad", false},
     {PROF_LIBRARY_CUDNN, "_xmma_wgrad", false},

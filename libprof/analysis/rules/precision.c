@@ -226,7 +226,8 @@ const struct prof_rule prof_rules_precision[] = {
               "__half2, __nv_bfloat162; cublasGemmEx with CUDA_R_16BF; TF32 by cublasSetMathMode.",
           .opencl = "cl_khr_fp16: half, vload_half.",
           .pytorch = "torch.autocast(\"cuda\", torch.bfloat16); "
-                     "torch.set_float32_matmul_precision(\"high\").",
+                     "torch.set_float32_matmul_precision(\"high\"), and for convolutions "
+                     "torch.backends.cudnn.allow_tf32 = True.",
           .bound = "Half of the time alone of kernels below 4 FLOP per byte; of the others all but "
                    "what their FLOP take on tensor cores in 16 bits, or half their bytes. With "
                    "them all others that are of 32 bits by their names.",
