@@ -195,7 +195,8 @@ struct overhead {
     uint64_t look_every_ns; /* until the next look for iterations */
     uint64_t pause_ns;      /* length of a pause; 0 = no iteration is known yet */
     uint64_t random;
-    bool paused;
+    bool paused, uses_cuda;
+    uint64_t began_ns; /* CLOCK_MONOTONIC when the first events came; 0 = not yet */
     /* Once an iteration is known, a thread of its own pauses: reading the spools may take long. It
      * alone uses the fields above then. */
     pthread_t thread;
@@ -210,6 +211,10 @@ int overhead_step(struct run *run);
 
 /* Finds what an iteration is in what was recorded so far, and says it once to the processes. */
 bool overhead_find_iteration(struct run *run, struct prof_iteration_range *range);
+
+/* How long iterations are timed before CUPTI is switched on. */
+uint64_t overhead_bare_ns(const struct prof_iteration_range *range);
+#define OVERHEAD_SEARCH_NS 2500000000u /* at most, without CUPTI, from the first events on */
 
 /* A thread that calls `due` at own->due_ns, until it is stopped. False: there is none. */
 bool overhead_start_thread(struct run *run, void (*due)(struct run *run));

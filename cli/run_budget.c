@@ -14,6 +14,7 @@
 #include "libprof/include/prof.h"
 
 #define FEW_RECORDS 200            /* so few cost nothing */
+#define FEW_BARE_RECORDS 8         /* ranges alone, before CUDA is recorded */
 #define SEARCH_NS 60000000u        /* between two looks for iterations */
 #define FREE_SEARCH_NS 2400000000u /* recorded in all before searching keeps to the budget, too */
 #define ASSUMED_COST 1.0  /* of recording before it is measured: iterations take twice as long */
@@ -76,6 +77,14 @@ static void set_plan(struct run *run, double cost, double share)
         atomic_store(&run->scope.control.page->sampling, plan);
 }
 
+/* CUDA is recorded from now on; it was not before. */
+static void skip_bare(struct run *run)
+{
+    record_or_not(run, false);
+    atomic_store(&run->scope.control.page->bare, 0);
+    record_or_not(run, true);
+}
+
 static void found_iteration(struct run *run)
 {
     struct budget *own = &run->budget;
@@ -83,7 +92,25 @@ static void found_iteration(struct run *run)
     own->looked_ns = (double)prof_now_ns();
     own->began_ns = (uint64_t)own->looked_ns - own->searched_ns;
     own->every_ns = FIRST_LOOK_NS;
+    bool bare = atomic_load(&run->scope.control.page->bare);
+    if (bare && run->overhead.uses_cuda) {
+        run->overhead.due_ns = prof_now_ns() + overhead_bare_ns(&own->range);
+        return;
+    }
+    if (bare)
+        skip_bare(run);
     set_plan(run, ASSUMED_COST, AIMED * own->share);
+}
+
+/* The first iterations have been timed before CUPTI was switched on; the next ones are left out. */
+static void begin_rows(struct run *run)
+{
+    struct budget *own = &run->budget;
+    atomic_store(&run->scope.control.page->bare, 0);
+    set_plan(run, ASSUMED_COST, AIMED * own->share);
+    own->began_ns = prof_now_ns();
+    own->looked_ns = (double)own->began_ns;
+    run->overhead.due_ns = own->began_ns + FIRST_LOOK_NS;
 }
 
 /* While nothing happens, nothing is spent. */
@@ -103,13 +130,20 @@ static void search_iteration(struct run *run)
         thread->due_ns = now + own->open_ns;
         return;
     }
-    if (records - own->seen < FEW_RECORDS)
+    bool bare = atomic_load(&run->scope.control.page->bare);
+    thread->began_ns = thread->began_ns || !records ? thread->began_ns : now;
+    bool late = bare && thread->began_ns && now - thread->began_ns >= OVERHEAD_SEARCH_NS;
+    if (!late && records - own->seen < (bare ? FEW_BARE_RECORDS : FEW_RECORDS)) {
+        own->opened_ns = now;
         return;
-    own->searched_ns += now - own->opened_ns;
+    }
+    own->searched_ns += bare && thread->uses_cuda ? 0 : now - own->opened_ns;
     own->seen = records;
     if (overhead_find_iteration(run, &own->range)) {
         found_iteration(run);
-    } else if (own->searched_ns < FREE_SEARCH_NS) {
+    } else if (late) {
+        skip_bare(run);
+    } else if (bare || own->searched_ns < FREE_SEARCH_NS) {
         uint64_t took = prof_now_ns() - now;
         thread->due_ns += 4 * took;
     } else {
@@ -156,16 +190,20 @@ static void look(struct run *run)
 
 static void do_budget(struct run *run)
 {
-    if (run->budget.found)
-        look(run);
-    else
+    if (!run->budget.found)
         search_iteration(run);
+    else if (atomic_load(&run->scope.control.page->bare))
+        begin_rows(run);
+    else
+        look(run);
 }
 
 static void start_budget(struct run *run)
 {
     if (!has_budget(run))
         return;
+    run->scope.control.page->pauses = 1;
+    atomic_store(&run->scope.control.page->bare, trace_names_domain(run->options.trace, "cuda"));
     run->budget.opened_ns = prof_now_ns();
     run->overhead.due_ns = run->budget.opened_ns + SEARCH_NS;
     if (!overhead_start_thread(run, do_budget))

@@ -2,6 +2,9 @@
  * begin and end of iterations. What recording costs is the difference; libprof computes it
  * (libprof/analysis/facts/overhead.c).
  *
+ * CUPTI goes on costing once it was on. So the first pause begins with the program: CUDA is
+ * recorded when some iterations have been timed without it.
+ *
  * What an iteration is follows from the capture as it is being written, by the same choice as in
  * every report; until a range repeats there is no pause. */
 #include <math.h>
@@ -17,8 +20,12 @@
 #include "libprof/include/prof.h"
 
 #define SHARE 0.05 /* of the run that is not recorded */
-#define LEAST_PAUSE_NS 50000000u
-#define ITERATIONS 4.0 /* in a pause, at least */
+#define LEAST_PAUSE_NS 75000000u
+#define ITERATIONS 6.0           /* in a pause, at least */
+#define LEAST_BARE_NS 600000000u /* timed before CUPTI is switched on */
+#define BARE_ITERATIONS 20.0
+#define MOST_BARE_NS 5000000000u
+#define BARE_LOOK_NS 250000000u
 #define FIRST_LOOK_NS 500000000u
 #define LAST_LOOK_NS 60000000000u /* looks come twice as late each time */
 #define LOOK_BACK_NS 10000000000  /* a look reads so much of the capture */
@@ -82,7 +89,8 @@ static bool note_overhead(const struct run *run, char *text, size_t size)
     snprintf(
         text, size,
         "once an NVTX range repeats, recording pauses for about %g %% of the time to measure the "
-        "recording overhead: counts of the whole run leave the pauses out",
+        "recording overhead, and CUDA is recorded: counts of the whole run leave out the start and "
+        "the pauses",
         100 * SHARE);
     return run->overhead.choice == OVERHEAD_MEASURE;
 }
@@ -94,6 +102,7 @@ static void start_overhead(struct run *run)
     if (run->overhead.choice != OVERHEAD_MEASURE)
         return;
     run->scope.control.page->pauses = 1;
+    atomic_store(&run->scope.control.page->bare, trace_names_domain(run->options.trace, "cuda"));
     own->random = now | 1;
     own->look_every_ns = FIRST_LOOK_NS;
     own->due_ns = now + FIRST_LOOK_NS;
@@ -114,6 +123,10 @@ bool overhead_find_iteration(struct run *run, struct prof_iteration_range *range
     struct prof_filter filter = {.begin_ns = now > LOOK_BACK_NS ? now - LOOK_BACK_NS : 0};
     if (prof_open(run->output.live, &capture, NULL))
         return false;
+    const struct prof_device *devices;
+    size_t count = prof_devices(capture, &devices);
+    for (size_t i = 0; i < count; i++)
+        run->overhead.uses_cuda |= strcmp(devices[i].api, "cuda") == 0;
     bool found = prof_iteration_range(capture, &filter, range, NULL) == PROF_OK &&
                  strlen(range->name) < sizeof page->iteration &&
                  strlen(range->domain) < sizeof page->iteration_domain;
@@ -136,6 +149,8 @@ static void change_pause(struct run *run)
     bool ours = control_open(state) || control_paused(control->page, state);
     if (ours && own->paused == control_open(state)) /* `perfkit ctl` opened it */
         ours = false;
+    if (own->paused)
+        atomic_store(&control->page->bare, 0);
     if (ours && control_set(control, own->paused, WIRE_WINDOW_OVERHEAD, &changed, NULL)) {
         own->due_ns += 1000000; /* another writer has the lock */
         return;
@@ -200,20 +215,49 @@ void overhead_stop_thread(struct run *run)
     own->threaded = false;
 }
 
+uint64_t overhead_bare_ns(const struct prof_iteration_range *range)
+{
+    double wanted = BARE_ITERATIONS * (double)range->period_ns;
+    return (uint64_t)fmin(fmax(wanted, (double)LEAST_BARE_NS), (double)MOST_BARE_NS);
+}
+
+/* The first pause goes on for so long; 0: no iteration is known. */
+static void end_bare(struct run *run, uint64_t bare_ns)
+{
+    struct overhead *own = &run->overhead;
+    change_pause(run);
+    own->due_ns = prof_now_ns();
+    if (!own->paused)
+        atomic_store(&run->scope.control.page->bare, 0); /* `perfkit ctl` stopped it */
+    else if (bare_ns)
+        own->due_ns += bare_ns;
+    else
+        change_pause(run); /* and waits for the next one */
+}
+
 static void look_for_iteration(struct run *run)
 {
     struct overhead *own = &run->overhead;
     struct prof_iteration_range range;
+    bool bare = atomic_load(&run->scope.control.page->bare);
     bool found = overhead_find_iteration(run, &range);
     uint64_t now = prof_now_ns();
-    own->look_every_ns *= 2;
+    if (!own->began_ns && run->progress.total)
+        own->began_ns = now;
     if (found) {
         double length = ITERATIONS * (double)range.period_ns;
         own->pause_ns =
             PROF_OVERHEAD_SETTLE_NS + (length > LEAST_PAUSE_NS ? (uint64_t)length : LEAST_PAUSE_NS);
         wait_for_pause(own, now, 0.25);
+        if (bare)
+            end_bare(run, own->uses_cuda ? overhead_bare_ns(&range) : 0);
         overhead_start_thread(run, change_pause); /* without one, overhead_step does it */
+    } else if (bare && (!own->began_ns || now - own->began_ns < OVERHEAD_SEARCH_NS)) {
+        own->due_ns = now + BARE_LOOK_NS;
     } else {
+        if (bare)
+            end_bare(run, 0);
+        own->look_every_ns *= 2;
         own->due_ns = own->look_every_ns <= LAST_LOOK_NS ? now + own->look_every_ns : 0;
     }
 }
@@ -238,7 +282,13 @@ static void stop_overhead(struct run *run, bool ran)
 {
     struct overhead *own = &run->overhead;
     overhead_stop_thread(run);
-    if (ran && own->choice == OVERHEAD_MEASURE && !own->pause_ns)
+    if (ran && own->choice == OVERHEAD_MEASURE && atomic_load(&run->scope.control.page->bare) &&
+        run->progress.total)
+        prof_ingest_note(run->ingest, PROF_HEALTH_collector_refused, "overhead refused",
+                         "the program ended before its iterations had been timed, and so before "
+                         "CUDA was recorded",
+                         NULL);
+    else if (ran && own->choice == OVERHEAD_MEASURE && !own->pause_ns)
         prof_ingest_note(run->ingest, PROF_HEALTH_collector_degraded, "overhead degraded",
                          "the recording overhead was not measured: no NVTX range repeated in time",
                          NULL);

@@ -273,23 +273,30 @@ void prof_report_overhead(const struct prof_findings *findings, char *out, size_
 {
     const struct prof_overhead *o = &findings->overhead;
     out[0] = '\0';
+    char left[120] = "";
+    if (o->paused > 0 && o->source == PROF_OVERHEAD_MEASURED)
+        snprintf(left, sizeof left, " (and %s in a pause, where CUPTI goes on costing)",
+                 prof_duration_ns((int64_t)(o->bare_ns * o->paused)).text);
+    else if (o->paused > 0)
+        snprintf(left, sizeof left, ", and %.2fx as long as before CUPTI was switched on",
+                 o->paused);
     if (o->source == PROF_OVERHEAD_MEASURED)
         snprintf(out, size,
                  "%.2fx [%.2f, %.2f], measured over %s recorded and %s unrecorded iterations, in "
-                 "%s: %s recorded, %s not",
+                 "%s: %s recorded, %s not%s",
                  o->ratio, o->low, o->high, prof_count(o->recorded).text,
                  prof_count(o->unrecorded).text,
                  prof_counted(o->pauses_used, "pause", "pauses").text,
                  prof_duration_ns((int64_t)o->recorded_ns).text,
-                 prof_duration_ns((int64_t)o->bare_ns).text);
+                 prof_duration_ns((int64_t)o->bare_ns).text, left);
     else if (o->source == PROF_OVERHEAD_SAMPLED)
         snprintf(out, size,
                  "%s of the run: %s of %s iterations were recorded, in %s; a recorded one takes "
-                 "%.2fx [%.2f, %.2f] as long as the others, which take %s",
+                 "%.2fx [%.2f, %.2f] as long as the others, which take %s%s",
                  prof_percent(o->of_run).text, prof_count(o->recorded).text,
                  prof_count(o->recorded + o->unrecorded).text,
                  prof_counted(o->pauses_used, "row", "rows").text, o->ratio, o->low, o->high,
-                 prof_duration_ns((int64_t)o->bare_ns).text);
+                 prof_duration_ns((int64_t)o->bare_ns).text, left);
     else if (o->source == PROF_OVERHEAD_ESTIMATED)
         snprintf(out, size,
                  "about %.2fx (%.2f to %.2f), estimated from %s and what recording one costs here",

@@ -96,6 +96,7 @@ static void json_overhead(struct prof_json *json, const struct prof_overhead *o)
     prof_json_real(json, "high", known ? o->high : NAN);
     prof_json_real(json, "recorded_ns", known ? o->recorded_ns : NAN);
     prof_json_real(json, "unrecorded_ns", known ? o->bare_ns : NAN);
+    prof_json_real(json, "paused", o->paused > 0 ? o->paused : NAN);
     prof_json_int(json, "recorded_iterations", o->recorded);
     prof_json_int(json, "unrecorded_iterations", o->unrecorded);
     prof_json_int(json, "pauses", o->pauses);

@@ -120,6 +120,13 @@ const struct control_page *collector_pause(void);
  * pause begins or ends with it. Call it before collector_recording. */
 void collector_iteration(void);
 
+/* Is it still to be timed what the program takes before CUPTI is switched on? NVTX and OpenCL are
+ * recorded then. */
+bool collector_bare(void);
+
+/* May recording be switched off and on again? Not known of `perfkit ctl`. */
+bool collector_windows_expected(void);
+
 /* Did a pause begin or end, and will the sources hear of it when the next iteration begins? */
 bool collector_awaits_iteration(void);
 

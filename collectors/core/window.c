@@ -88,6 +88,18 @@ bool collector_pauses(void)
     return page->pauses || atomic_load_explicit(&page->sampling, memory_order_relaxed) != 0;
 }
 
+bool collector_bare(void)
+{
+    return atomic_load_explicit(&page_now()->bare, memory_order_relaxed) != 0;
+}
+
+bool collector_windows_expected(void)
+{
+    const struct control_page *page = page_now();
+    return page->limited || collector_pauses() ||
+           atomic_load_explicit(&ranged, memory_order_relaxed) != WIRE_WINDOW_UNKNOWN;
+}
+
 /* Iterations begin on the program's thread outside of the driver's calls. CUPTI should not be
  * switched under a thread that is in one (collectors/cuda/kinds.c). */
 bool collector_awaits_iteration(void)
@@ -142,6 +154,10 @@ static void change(struct core_state *state, uint64_t time, bool open, uint32_t 
     atomic_store_explicit(&state->window_change[count % CORE_WINDOWS], time << 1 | open,
                           memory_order_relaxed);
     atomic_store_explicit(&state->window_count, count + 1, memory_order_release);
+    /* Until now CUDA was not recorded, and that was no pause yet. */
+    if (state->bare && !open && collector_attached(WIRE_SOURCE_CUDA))
+        emit_window(atomic_load(&state->window_change[0]) >> 1, false, reason);
+    state->bare &= open;
     emit_window(time, open, reason);
     if ((count + 1) % (CORE_WINDOWS / 4) == 0)
         collector_wake(); /* let the helper read what is due before we forget when it was */
@@ -340,6 +356,7 @@ void core_window_born(struct core_state *state, uint64_t now)
     uint64_t since = reported_since(state, page, now);
     state->window_seen = state_at(page, since);
     state->window_inside = inside_now();
+    state->bare = collector_bare();
     bool open = control_open(state->window_seen) && state->window_inside;
     atomic_store(&state->window_reported,
                  collector_recording()); /* a source reads it when it starts */

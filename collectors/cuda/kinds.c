@@ -1,9 +1,11 @@
 /* The kinds of records (decode.c) are switched on and off with the recording windows.
  *
- * Outside the windows only what describes devices, contexts and streams is on: it costs nothing per
- * launch, and a window that opens later finds everything described. A window that closes leaves the
- * rest on for a while, because programs open and close one per step, and because kernels that were
- * launched inside may still run; what was called outside is left out by decode.c.
+ * A run without an option for windows is recorded from begin to end: `perfkit ctl stop` leaves all
+ * on, and decode.c leaves out what comes. In others, only what describes devices, contexts and
+ * streams is on outside the windows: it costs nothing per launch, and a window that opens later
+ * finds everything described. A window that closes leaves the rest on for a while, because programs
+ * open and close one per step, and because kernels that were launched inside may still run; what
+ * was called outside is left out by decode.c.
  *
  * The thread that opens the window switches recording on (the program's thread when a mark of the
  * program opens it), so that the next launch is recorded. The helper thread switches it off; around
@@ -23,6 +25,7 @@
 #define LEAVE_PAUSE_NS 200000 /* ... and looks so often */
 
 static bool whole_graphs;
+static bool switched;                  /* recording may be switched off and on again */
 static _Atomic bool started;           /* CUPTI is ready */
 static _Atomic bool on;                /* kinds are enabled */
 static _Atomic bool busy;              /* a thread is switching */
@@ -56,24 +59,38 @@ static bool function_is_known(enum cuda_domain domain, uint32_t cbid)
     return cuda_function(domain, cbid) != cuda_function(domain, CUDA_MAX_CBID);
 }
 
-/* API calls: the kind as a whole, and then the unwanted functions off, as cudaGetLastError, of
- * which there is a record for each call otherwise. What comes unwanted in between, calls.c leaves
- * out.
+/* API calls, without the functions that are not wanted: the kind as a whole would bring a record
+ * for each cudaGetLastError.
  *
- * Wanted functions are never switched one by one. With CUPTI 13.0 one that is switched off while a
- * thread is in it leaves that thread inside a call for ever: its later records all have one id, and
- * its kernels none. Both kinds as a whole, runtime first, did no harm in 240 switchings under
- * threads that launch all the time; the runtime's kind alone did (docs/dev/cupti-notes.md). */
+ * Where recording is not going to be switched the wanted functions are switched on, one by one,
+ * before the driver is up (later that has no effect, seen with 13.0), and stay on. Otherwise the
+ * kind is, and the unwanted functions off. CUPTI 13.0 fails when a wanted function is switched off
+ * by itself: a thread that is in it stays inside a call for ever, its later records all have one
+ * id, and its kernels none. Both kinds as a whole, the runtime's first, did no harm in 280
+ * switchings under threads that launch all the time; the runtime's alone did
+ * (docs/dev/cupti-notes.md). What comes unwanted, calls.c leaves out. */
 static void switch_calls(enum cuda_domain domain, CUpti_ActivityKind kind, bool enabled)
 {
     CUptiResult (*set)(CUpti_CallbackId, uint8_t) = domain == CUDA_DOMAIN_RUNTIME
                                                         ? cupti.ActivityEnableRuntimeApi
                                                         : cupti.ActivityEnableDriverApi;
-    cupti_check(set_kind(kind, enabled),
-                enabled ? "cuptiActivityEnable(calls)" : "cuptiActivityDisable(calls)");
+    bool whole = switched || !set;
+    uint32_t failed = 0;
+    CUptiResult last = whole ? set_kind(kind, enabled) : CUPTI_SUCCESS;
+    failed += last != CUPTI_SUCCESS;
     for (uint32_t cbid = 1; enabled && set && cbid < CUDA_MAX_CBID; cbid++) {
-        if (!cuda_function(domain, cbid)->wanted && function_is_known(domain, cbid))
-            set(cbid, 0);
+        /* The wanted ones, on; or those that the kind would bring unwanted, off. */
+        bool mine = cuda_function(domain, cbid)->wanted != whole;
+        CUptiResult result =
+            mine && function_is_known(domain, cbid) ? set(cbid, !whole) : CUPTI_SUCCESS;
+        last = result != CUPTI_SUCCESS ? result : last;
+        failed += result != CUPTI_SUCCESS;
+    }
+    if (failed && enabled) {
+        char why[160];
+        snprintf(why, sizeof why, "%u %s functions could not be recorded: %s", failed,
+                 domain == CUDA_DOMAIN_DRIVER ? "CUDA driver" : "CUDA runtime", cupti_result(last));
+        collector_health(WIRE_SOURCE_CUDA, WIRE_HEALTH_DEGRADED, why, failed);
     }
 }
 
@@ -100,7 +117,7 @@ static void switch_all(bool enabled)
 /* Is a window open? Read anew each time: a thread's argument may be out of date. */
 static bool wanted(void)
 {
-    bool open = collector_recording();
+    bool open = collector_recording() && !collector_bare();
     if (!open)
         atomic_store(&windows, true);
     return open;
@@ -111,6 +128,7 @@ static bool wanted(void)
  *  */
 static void apply_kinds(bool may_switch_off)
 {
+    may_switch_off &= switched;
     for (;;) {
         bool free = false;
         bool want = wanted();
@@ -244,6 +262,7 @@ void cuda_kinds_start(void)
         if (cuda_kinds[i].group == CUDA_KIND_ALWAYS)
             cupti_check(cupti.ActivityEnable(cuda_kinds[i].kind), cuda_kinds[i].call);
     }
+    switched = collector_windows_expected() || !wanted();
     atomic_store(&owner, (int32_t)getpid());
     atomic_store(&started, true);
     apply_kinds(false);

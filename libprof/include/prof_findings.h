@@ -275,8 +275,10 @@ struct prof_overhead {
     double ratio, low, high;          /* recorded / unrecorded; 95 % interval (Student's t over the
                                          pauses, of the logarithm); estimated: what is possible */
     double recorded_ns, bare_ns;      /* of an iteration */
-    int64_t recorded, unrecorded;     /* iterations compared */
-    int64_t pauses, pauses_used;      /* all; those with iterations inside and beside */
+    double paused; /* MEASURED, SAMPLED: an unrecorded iteration / one before CUPTI was switched on
+                      (MEASURED: ratio and bare_ns include it; SAMPLED: of_run); 0 = not known */
+    int64_t recorded, unrecorded; /* iterations compared */
+    int64_t pauses, pauses_used;  /* all; those with iterations inside and beside */
     double of_run;  /* SAMPLED: what recording added to the time of all iterations, as a share */
     int64_t events; /* ESTIMATED: counted, of the thread that launches most */
 };

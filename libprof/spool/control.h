@@ -47,6 +47,11 @@ struct control_page {
     /* --overhead=PERCENT: so many iterations in a row are recorded, then about so many left out,
      * and so on: recorded << 32 | left out; 0 = all are recorded. */
     _Atomic uint64_t sampling;
+    /* --overhead=measure: 1 = CUPTI was not switched on yet. Once it was, launches cost more also
+     * while nothing is recorded (docs/dev/cupti-notes.md), so the first iterations are timed
+     * before.
+     */
+    _Atomic uint32_t bare;
 };
 _Static_assert(sizeof(struct control_page) <= CONTROL_BYTES, "control_page");
 

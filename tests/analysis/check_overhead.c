@@ -119,6 +119,68 @@ START_TEST(hiccups_do_not_count)
 }
 END_TEST
 
+/* The first second went by before CUPTI was on: 8 ms an iteration, after a warm-up. What the pauses
+ * take longer than that is part of the overhead. A start that is slower than the pauses, as a
+ * warm-up is, says nothing. */
+START_TEST(a_first_pause_without_cupti)
+{
+    static const double starts[] = {8e6, 10e6, 12e6};
+    make_run(10, 1.3, 0);
+    int64_t shift = 1000 * MS, at = 0;
+    for (size_t i = 0; i < list.count; i++)
+        list.data[i].begin += shift, list.data[i].end += shift;
+    for (size_t p = 0; p < pauses.count; p++)
+        pauses.data[p].begin += shift, pauses.data[p].end += shift;
+    while (at < shift)
+        at = iterate(at, at < 300 * MS ? 50e6 : starts[_i]);
+    qsort(list.data, list.count, sizeof *list.data, prof_by_thread_and_begin);
+    ck_assert(prof_intervals_add(&pauses, 0, shift));
+    prof_intervals_normalise(&pauses);
+    measure();
+    double left = fmax(10e6 / starts[_i], 1);
+    ck_assert_int_eq(overhead.source, PROF_OVERHEAD_MEASURED);
+    ck_assert_int_eq(overhead.pauses, 11);
+    ck_assert_int_eq(overhead.pauses_used, 10);
+    ck_assert_double_eq_tol(overhead.paused, left, 1e-6);
+    ck_assert_double_eq_tol(overhead.ratio, 1.3 * left, 1e-6);
+    ck_assert_double_eq_tol(overhead.bare_ns, 10e6 / left, 10);
+    ck_assert_double_eq_tol(overhead.high, 1.3 * left, 1e-6);
+    forget();
+}
+END_TEST
+
+/* The pace changes from one pause to the next: how sure the comparison with the start is. */
+START_TEST(its_interval_holds_what_the_start_says)
+{
+    int inside = 0;
+    for (unsigned seed = 0; seed < 100; seed++) {
+        random_state = seed;
+        double pace = 1 + 0.05 * noise();
+        int64_t at = 0;
+        ck_assert(prof_intervals_add(&pauses, 0, 1000 * MS));
+        while (at < 1000 * MS)
+            at = iterate(at, 8e6 * pace);
+        for (int p = 0; p < 8; p++) {
+            pace = 1 + 0.05 * noise();
+            int64_t begin = at + 400 * MS;
+            while (at < begin)
+                at = iterate(at, 13e6 * pace);
+            ck_assert(prof_intervals_add(&pauses, begin, begin + 200 * MS));
+            while (at < begin + 200 * MS)
+                at = iterate(at, 10e6 * pace);
+            begin = at + 400 * MS;
+            while (at < begin)
+                at = iterate(at, 13e6 * pace);
+        }
+        measure();
+        inside += overhead.low <= 1.625 && 1.625 <= overhead.high;
+        ck_assert_double_lt(overhead.high - overhead.low, 1.0);
+        forget();
+    }
+    ck_assert_int_ge(inside, 90);
+}
+END_TEST
+
 START_TEST(too_few_say_nothing)
 {
     make_run(_i, 1.3, 0);
@@ -535,6 +597,8 @@ int main(void)
     tcase_set_timeout(core, 300);
     tcase_add_loop_test(core, a_known_ratio_comes_back, 0, 3);
     tcase_add_test(core, its_interval_holds_the_truth);
+    tcase_add_loop_test(core, a_first_pause_without_cupti, 0, 3);
+    tcase_add_test(core, its_interval_holds_what_the_start_says);
     tcase_add_test(core, hiccups_do_not_count);
     tcase_add_loop_test(core, too_few_say_nothing, 0, 4);
     tcase_add_test(core, hostile_times);

@@ -18,6 +18,7 @@ static struct scene scene;
 static int always, rare;
 static uint64_t random_state;
 static bool wild; /* recording an iteration costs anything */
+static bool bare; /* before the first recorded one, iterations take 8 ms */
 static struct prof_estimates estimates;
 static struct prof_findings findings;
 
@@ -53,7 +54,9 @@ static void iterate(bool recorded, const char *name)
     if (recorded)
         scene_sync(&scene);
     int64_t added = recorded ? 3 * MS + (wild ? drawn(60 * MS) : 0) : 0;
-    scene_host(&scene, scene.ranges[0] + 10 * MS + added - scene.host);
+    int64_t alone = bare ? 8 * MS : 10 * MS;
+    bare &= !recorded;
+    scene_host(&scene, scene.ranges[0] + alone + added - scene.host);
     scene_pop(&scene);
 }
 
@@ -166,6 +169,23 @@ START_TEST(the_cost_comes_back)
 END_TEST
 
 /* Without gaps there is nothing to estimate; with one row there is no interval yet. */
+/* Nothing is recorded at first, and CUPTI is not on; then it goes on costing 2 ms an iteration,
+ * also where that is left out. */
+START_TEST(what_is_left_of_cupti_counts)
+{
+    bare = true;
+    struct prof_capture *capture = sample(3, 0, 20, 2, 20, false);
+    const struct prof_overhead *o = &findings.overhead;
+    double all = (double)truth.copies, first = (double)(o->unrecorded) / 20;
+    ck_assert_int_eq(o->source, PROF_OVERHEAD_SAMPLED);
+    ck_assert_double_eq_tol(o->ratio, 1.3, 0.01);
+    ck_assert_double_eq_tol(o->paused, 1.25, 0.01);
+    ck_assert_double_eq_tol(o->of_run, (0.625 * 40 + 0.25 * (all - 40 - first)) / all, 0.01);
+    ck_assert_int_eq(o->recorded, 40);
+    done(capture);
+}
+END_TEST
+
 START_TEST(too_few)
 {
     struct prof_capture *capture = sample(1, 20, 0, 1, 8, false);
@@ -311,6 +331,7 @@ int main(void)
     tcase_set_timeout(core, 300);
     tcase_add_loop_test(core, intervals_hold_the_truth, 0, 3);
     tcase_add_test(core, the_cost_comes_back);
+    tcase_add_test(core, what_is_left_of_cupti_counts);
     tcase_add_test(core, too_few);
     tcase_add_test(core, wide_intervals_are_possible);
     tcase_add_test(core, one_stray_range);

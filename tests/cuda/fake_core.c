@@ -168,6 +168,16 @@ bool collector_recorded_at(uint64_t time)
     return time >= core.window_from && time < core.window_to;
 }
 
+bool collector_bare(void)
+{
+    return false;
+}
+
+bool collector_windows_expected(void)
+{
+    return !core.unlimited;
+}
+
 bool collector_awaits_iteration(void)
 {
     return false;

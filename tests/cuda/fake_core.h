@@ -47,7 +47,8 @@ struct fake_core {
     _Atomic unsigned asked_time;     /* calls of collector_now */
     bool tracing;                    /* collector_traces and collector_active */
     _Atomic uint64_t window_from,
-        window_to; /* collector_recorded_at; recording = window_to is UINT64_MAX */
+        window_to;  /* collector_recorded_at; recording = window_to is UINT64_MAX */
+    bool unlimited; /* no windows are expected */
     const struct collector_source *source;
 };
 extern struct fake_core core;

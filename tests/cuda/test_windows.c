@@ -313,6 +313,35 @@ START_TEST(kinds_stay_on_for_a_while)
 }
 END_TEST
 
+static unsigned functions_on, functions_off;
+
+static CUptiResult count_function(CUpti_CallbackId cbid, uint8_t on)
+{
+    (void)cbid;
+    ++*(on ? &functions_on : &functions_off);
+    return CUPTI_SUCCESS;
+}
+
+/* Without options for windows functions are switched on one by one, and nothing is switched off:
+ * `perfkit ctl stop` only leaves records out. With them none is switched off that is wanted. */
+START_TEST(functions_are_never_switched_off)
+{
+    core.unlimited = _i;
+    begin_switching(true);
+    cupti.ActivityEnableRuntimeApi = cupti.ActivityEnableDriverApi = count_function;
+    for (unsigned i = 0; i < 3; i++) {
+        close_window();
+        later_ticks();
+        ck_assert_int_eq(kind_on[CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL], _i);
+        open_window();
+        ck_assert(kind_on[CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL]);
+    }
+    ck_assert_int_eq(kind_on[CUPTI_ACTIVITY_KIND_RUNTIME], !_i);
+    ck_assert_uint_eq(functions_on, 0);
+    ck_assert_int_eq(functions_off > 0, !_i);
+}
+END_TEST
+
 /* A window that opens and closes between two looks of the core: nobody is told. */
 START_TEST(window_that_nobody_tells_of)
 {
@@ -556,6 +585,7 @@ void add_window_tests(TCase *cases)
     tcase_add_test(cases, driver_batch);
     tcase_add_test(cases, window_opens_at_the_start);
     tcase_add_test(cases, kinds_stay_on_for_a_while);
+    tcase_add_loop_test(cases, functions_are_never_switched_off, 0, 2);
     tcase_add_test(cases, window_that_nobody_tells_of);
     tcase_add_test(cases, launches_while_switching);
     tcase_add_test(cases, child_waits_for_nobody);

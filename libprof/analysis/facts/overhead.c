@@ -2,7 +2,15 @@
  *
  * Each pause is compared with the iterations beside it, so that a run which slowly changes its pace
  * does no harm: one ratio of medians a pause, and over the pauses the mean of their logarithms with
- * its interval by Student's t. The time of an iteration is from its begin to the next one's: what
+ * its interval by Student's t. Only the later part of a pause counts: a host that does not wait for
+ * its device runs ahead of it first.
+ *
+ * CUPTI goes on costing in a pause. Where the first pause began before the first iteration, nothing
+ * had switched CUPTI on yet: what the next pauses take longer than that one is part of the
+ * overhead. How much the pace of the program changes from one pause to the next says how sure that
+ * is.
+ *
+ * The time of an iteration is from its begin to the next one's: what
  * the program does between two ranges counts, and a program that only queues work is held to the
  * pace of its device. */
 #include <ctype.h>
@@ -19,6 +27,9 @@
 
 #define LEAST_BEGINS 3 /* two iterations: fewer say nothing of a stretch */
 #define LEAST_PAUSES 3
+#define SETTLED 0.4       /* of a pause */
+#define BARE_NS 500000000 /* the last so long before CUPTI is switched on */
+#define FIRST_PAUSES 3    /* are compared with that */
 
 /* ---- the pauses ------------------------------------------------------------------------------ */
 
@@ -70,51 +81,85 @@ static double median_time(struct times *times)
     return ((double)times->list.data[count / 2] + (double)times->list.data[(count - 1) / 2]) / 2;
 }
 
+struct pause_sums {
+    double ratio, ratio_squares;        /* of logarithms: recorded / in the pause */
+    double paused, first, last, change; /* in pauses; in the first ones; change: squares */
+};
+
+static void add_pause_times(struct prof_overhead *out, struct pause_sums *sums, double paused,
+                            double recorded)
+{
+    double ratio = log(recorded / paused), log_paused = log(paused);
+    double change = out->pauses_used ? log_paused - sums->last : 0;
+    sums->ratio += ratio;
+    sums->ratio_squares += ratio * ratio;
+    sums->paused += log_paused;
+    sums->first += out->pauses_used < FIRST_PAUSES ? log_paused : 0;
+    sums->change += change * change;
+    sums->last = log_paused;
+    out->pauses_used++;
+}
+
+static void conclude_overhead(struct prof_overhead *out, const struct pause_sums *sums,
+                              double bare_ns)
+{
+    double n = (double)out->pauses_used, mean = sums->ratio / n;
+    double variance = fmax((sums->ratio_squares - n * mean * mean) / (n - 1), 0) / n;
+    double left = bare_ns > 0 ? fmax(sums->first / FIRST_PAUSES - log(bare_ns), 0) : 0;
+    if (bare_ns > 0) /* half a change's square: the variance of one pause */
+        variance += sums->change / (n - 1) / 2 * (1 + 1.0 / FIRST_PAUSES);
+    double error = sqrt(variance) * prof_t_quantile(0.025, n - 1);
+    out->source = PROF_OVERHEAD_MEASURED;
+    out->ratio = exp(mean + left);
+    out->low = exp(mean + left - error);
+    out->high = exp(mean + left + error);
+    out->bare_ns = exp(sums->paused / n - left);
+    out->recorded_ns = out->bare_ns * out->ratio;
+    out->paused = bare_ns > 0 ? exp(left) : 0;
+}
+
 bool prof_overhead_measure(const struct prof_iteration *list, size_t count,
                            const struct prof_intervals *pauses, struct prof_overhead *out)
 {
-    double sum = 0, squares = 0, bare_sum = 0;
+    double bare = 0;
+    struct pause_sums sums = {0};
     struct times inside = {0}, beside = {0};
     bool ok = true;
     *out = (struct prof_overhead){.pauses = (int64_t)pauses->count};
     for (size_t p = 0; ok && p < pauses->count; p++) {
         struct prof_interval pause = pauses->data[p];
         int64_t length = prof_subtract(pause.end, pause.begin);
+        int64_t settled = (int64_t)((double)length * SETTLED);
+        settled = settled > PROF_OVERHEAD_SETTLE_NS ? settled : PROF_OVERHEAD_SETTLE_NS;
+        inside.list.count = beside.list.count = 0;
+        if (!p && count && pause.begin <= list[0].begin) {
+            int64_t from = list[0].begin + prof_subtract(pause.end, list[0].begin) / 2;
+            from = from > pause.end - BARE_NS ? from : pause.end - BARE_NS;
+            ok = add_times(&inside, list, count, from, pause.end);
+            bare = median_time(&inside);
+            out->unrecorded += (int64_t)inside.list.count;
+            continue;
+        }
         length = prof_add(length, length); /* of the stretch on either side */
         int64_t since = p ? prof_add(pauses->data[p - 1].end, PROF_OVERHEAD_SETTLE_NS) : INT64_MIN;
         int64_t until = p + 1 < pauses->count ? pauses->data[p + 1].begin : INT64_MAX;
         int64_t from = prof_subtract(pause.begin, length);
         int64_t again = prof_add(pause.end, PROF_OVERHEAD_SETTLE_NS), to = prof_add(again, length);
-        inside.list.count = beside.list.count = 0;
-        ok = add_times(&inside, list, count, prof_add(pause.begin, PROF_OVERHEAD_SETTLE_NS),
-                       pause.end) &&
+        ok = add_times(&inside, list, count, prof_add(pause.begin, settled), pause.end) &&
              add_times(&beside, list, count, from > since ? from : since, pause.begin) &&
              add_times(&beside, list, count, again, to < until ? to : until);
-        double bare = median_time(&inside), recorded = median_time(&beside);
-        if (bare <= 0 || recorded <= 0)
+        double paused = median_time(&inside), recorded = median_time(&beside);
+        if (paused <= 0 || recorded <= 0)
             continue;
-        double ratio = log(recorded / bare);
-        sum += ratio;
-        squares += ratio * ratio;
-        bare_sum += log(bare);
-        out->pauses_used++;
+        add_pause_times(out, &sums, paused, recorded);
         out->recorded += (int64_t)beside.list.count;
         out->unrecorded += (int64_t)inside.list.count;
     }
     prof_array_free(&inside.list);
     prof_array_free(&beside.list);
-    if (!ok || out->pauses_used < LEAST_PAUSES)
-        return ok;
-    double n = (double)out->pauses_used, mean = sum / n;
-    double variance = (squares - n * mean * mean) / (n - 1);
-    double error = sqrt(variance > 0 ? variance / n : 0) * prof_t_quantile(0.025, n - 1);
-    out->source = PROF_OVERHEAD_MEASURED;
-    out->ratio = exp(mean);
-    out->low = exp(mean - error);
-    out->high = exp(mean + error);
-    out->bare_ns = exp(bare_sum / n);
-    out->recorded_ns = out->bare_ns * out->ratio;
-    return true;
+    if (ok && out->pauses_used >= LEAST_PAUSES)
+        conclude_overhead(out, &sums, bare);
+    return ok;
 }
 
 /* ---- what to go on recording in a pause ------------------------------------------------------ */

@@ -20,8 +20,10 @@
 #define LEAST_ROWS 3
 #define LEAST_CLEAR 2 /* iterations that nothing of the row before them slows */
 #define MOST 10
-#define ENOUGH_BEGINS 8 /* of iterations in one gap: they have the name */
-#define WARM 64         /* iterations: of more in the first row, only the last count */
+#define ENOUGH_BEGINS 8   /* of iterations in one gap: they have the name */
+#define WARM 64           /* iterations: of more in the first row, only the last count */
+#define BARE_NS 500000000 /* before CUPTI is switched on the last so long counts */
+#define NEXT_GAPS 5       /* are compared with that */
 
 /* ---- stretches ------------------------------------------------------------------------------- */
 
@@ -41,14 +43,17 @@ static double sum_of(const int64_t *begins, size_t first, size_t end, double mos
 
 /* The first iterations of a gap may still pay for the row before, whose records are fetched. The
  * last of all iterations has no time. */
-static bool time_gap(struct prof_stretch *gap, const int64_t *begins, size_t count)
+static bool time_gap(struct prof_stretch *gap, const int64_t *begins, size_t count, bool bare)
 {
     size_t end = gap->end < count ? gap->end : count - 1, clear = gap->first;
+    int64_t middle = prof_subtract(begins[end], begins[gap->first]) / 2;
+    int64_t settled = bare ? prof_subtract(begins[end], begins[gap->first]) - BARE_NS : 0;
+    settled = bare && settled < middle ? middle : settled;
+    settled = settled > PROF_OVERHEAD_SETTLE_NS ? settled : PROF_OVERHEAD_SETTLE_NS;
     double *times = malloc((end - gap->first + 1) * sizeof *times);
     if (!times)
         return false;
-    while (clear < end &&
-           prof_subtract(begins[clear], begins[gap->first]) < PROF_OVERHEAD_SETTLE_NS)
+    while (clear < end && prof_subtract(begins[clear], begins[gap->first]) < settled)
         clear++;
     if (end - clear < LEAST_CLEAR)
         clear = end > gap->first + LEAST_CLEAR ? end - LEAST_CLEAR : gap->first;
@@ -104,8 +109,10 @@ static bool find_stretches(const int64_t *begins, size_t count, const struct pro
             return false;
         out->data[out->count - 1].end = i + 1;
     }
+    out->bare =
+        count && gaps->count && gaps->data[0].begin <= begins[0] && begins[0] < gaps->data[0].end;
     for (size_t s = 0; s < out->count; s++)
-        if (out->data[s].left_out && !time_gap(&out->data[s], begins, count))
+        if (out->data[s].left_out && !time_gap(&out->data[s], begins, count, out->bare && !s))
             return false;
     for (size_t s = 0; s < out->count; s++)
         if (!out->data[s].left_out)
@@ -113,12 +120,26 @@ static bool find_stretches(const int64_t *begins, size_t count, const struct pro
     return true;
 }
 
-/* The first row has what the program does once, at its start: it counts where it is the only one.
- */
+/* The first row has what the program does once, at its start, or is compared with iterations before
+ * CUPTI was on: it counts where it is the only one. */
 static bool is_known(const struct prof_stretches *list, size_t at)
 {
     return !list->data[at].left_out && list->data[at].cost_ns > -INFINITY &&
-           (at > 0 || list->count < 4);
+           (at > list->bare || list->count < 4);
+}
+
+/* How much longer iterations that are left out take since CUPTI was on; 0 = not known. */
+static double left_since_bare(const struct prof_stretches *list)
+{
+    double sum = 0, n = 0;
+    for (size_t s = 2; list->bare && s < list->count && n < NEXT_GAPS; s += 2) {
+        if (list->data[s].bare_ns > 0) {
+            sum += log(list->data[s].bare_ns);
+            n++;
+        }
+    }
+    bool known = n > 0 && list->data[0].bare_ns > 0;
+    return known ? fmax(exp(sum / n) / list->data[0].bare_ns, 1) : 0;
 }
 
 /* What they say together. Its source is UNKNOWN where there are too few for an interval: the other
@@ -146,7 +167,12 @@ static void sum_stretches(const struct prof_stretches *list, struct prof_overhea
     out->ratio = 1 + share;
     out->bare_ns = bare / weight;
     out->recorded_ns = out->bare_ns * out->ratio;
+    double left = left_since_bare(list);
+    double later = iterations - (left > 0 ? stretch_length(&list->data[0]) : 0);
     out->of_run = share * (double)out->recorded / iterations;
+    if (left > 0)
+        out->of_run = out->of_run * left + (left - 1) * later / iterations;
+    out->paused = left;
     if (n < LEAST_ROWS)
         return;
     for (size_t s = 0; s < list->count; s++) {

@@ -19,6 +19,7 @@ struct prof_stretch {
 struct prof_stretches {
     struct prof_stretch *data;
     size_t count, capacity;
+    bool bare; /* the first was left out before CUPTI was switched on */
 };
 
 /* A process whose iterations were recorded in turn. */
