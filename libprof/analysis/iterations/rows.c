@@ -18,17 +18,23 @@ struct host_call {
 /* The iterations of one thread, all on the device that it launches most on. */
 struct lane {
     int64_t thread;
-    size_t from, to, at;        /* in `it.list`; at: the last one found */
-    uint32_t device;            /* index into facts.devices */
-    int64_t operations;         /* on it */
-    int64_t idle_from, idle_to; /* where none of its iterations runs, by the last piece */
+    size_t from, to;    /* in `it.list` */
+    uint32_t device;    /* index into facts.devices */
+    int64_t operations; /* on it */
+};
+
+/* A device's time between the moments at which iterations on it begin or end. */
+struct sweep {
+    PROF_ARRAY(int64_t) moments;  /* ascending, each once */
+    int64_t (*sums)[PROF_SLICES]; /* by moment: from it to the next one; then all before it */
+    size_t at;                    /* where the last piece was */
 };
 
 struct work {
     struct prof_facts *facts;
     struct prof_iterations it;
     struct prof_iteration_row *rows; /* as it.list */
-    size_t *outlasted_by;            /* likewise: the last one before it that ends after it does */
+    struct sweep *sweeps;            /* by device */
     PROF_ARRAY(struct lane) lanes;
     struct prof_map launches; /* lane << 32 | device -> operations */
     PROF_ARRAY(struct host_call) calls;
@@ -164,58 +170,100 @@ static int64_t end_of_time(const struct prof_iteration *it)
     return it->from + it->time_ns;
 }
 
-static void add_state(struct work *w, size_t iteration, const struct prof_piece *piece)
+/* The last moment that is not after `time`; the first one where all are. */
+static size_t moment_at(const struct sweep *sweep, int64_t time)
 {
-    const struct prof_iteration *it = &w->it.list.data[iteration];
-    int64_t begin = it->from > piece->begin ? it->from : piece->begin;
-    int64_t end = end_of_time(it) < piece->end ? end_of_time(it) : piece->end;
-    w->rows[iteration].ns[piece->slice] += end > begin ? end - begin : 0;
+    size_t low;
+    PROF_FIND_FIRST(low, at, sweep->moments.count, sweep->moments.data[at] > time);
+    return low ? low - 1 : 0;
 }
 
-/* Pieces come in order, but for those of one gap. Iterations of one thread may overlap. */
+/* Pieces of a device do not overlap, and come nearly in order. */
 static void add_piece(void *user, const struct prof_piece *piece)
 {
     struct work *w = user;
-    const struct prof_iteration *list = w->it.list.data;
-    for (size_t l = 0; l < w->lanes.count; l++) {
-        struct lane *lane = &w->lanes.data[l];
-        if (lane->device != piece->device ||
-            (piece->begin >= lane->idle_from && piece->end <= lane->idle_to))
-            continue;
-        while (lane->at > lane->from && list[lane->at].from > piece->begin)
-            lane->at--;
-        while (lane->at + 1 < lane->to && list[lane->at + 1].from <= piece->begin)
-            lane->at++;
-        bool alone = w->outlasted_by[lane->at] == PROF_NO_ITERATION;
-        lane->idle_from = alone ? end_of_time(&list[lane->at]) : INT64_MAX;
-        lane->idle_to = lane->at + 1 < lane->to ? list[lane->at + 1].from : INT64_MAX;
-        for (size_t i = lane->at + 1; i < lane->to && list[i].from < piece->end; i++)
-            add_state(w, i, piece);
-        for (size_t i = lane->at; i != PROF_NO_ITERATION;) {
-            add_state(w, i, piece);
-            bool ended = end_of_time(&list[i]) <= piece->begin;
-            i = ended ? w->outlasted_by[i] : i > lane->from ? i - 1 : PROF_NO_ITERATION;
+    struct sweep *sweep = &w->sweeps[piece->device];
+    const int64_t *moments = sweep->moments.data;
+    size_t count = sweep->moments.count;
+    if (!count)
+        return;
+    if (moments[sweep->at] > piece->begin ||
+        (sweep->at + 1 < count && moments[sweep->at + 1] <= piece->begin))
+        sweep->at = moment_at(sweep, piece->begin);
+    for (size_t k = sweep->at; k + 1 < count && moments[k] < piece->end; k++) {
+        int64_t begin = moments[k] > piece->begin ? moments[k] : piece->begin;
+        int64_t end = moments[k + 1] < piece->end ? moments[k + 1] : piece->end;
+        sweep->sums[k][piece->slice] += end > begin ? end - begin : 0;
+    }
+}
+
+static bool open_sweeps(struct work *w)
+{
+    size_t devices = w->facts->devices.count;
+    w->sweeps = calloc(devices + 1, sizeof *w->sweeps);
+    bool ok = w->sweeps != NULL;
+    for (size_t l = 0; ok && devices && l < w->lanes.count; l++) {
+        const struct lane *lane = &w->lanes.data[l];
+        struct sweep *sweep = &w->sweeps[lane->device];
+        for (size_t i = lane->from; ok && i < lane->to; i++)
+            ok = prof_array_push(&sweep->moments, w->it.list.data[i].from) &&
+                 prof_array_push(&sweep->moments, end_of_time(&w->it.list.data[i]));
+    }
+    for (size_t d = 0; ok && d < devices; d++) {
+        struct sweep *sweep = &w->sweeps[d];
+        size_t kept = 0;
+        if (sweep->moments.count)
+            qsort(sweep->moments.data, sweep->moments.count, sizeof(int64_t), prof_ascending_int64);
+        for (size_t i = 0; i < sweep->moments.count; i++)
+            if (!kept || sweep->moments.data[i] != sweep->moments.data[kept - 1])
+                sweep->moments.data[kept++] = sweep->moments.data[i];
+        sweep->moments.count = kept;
+        sweep->sums = calloc(kept + 1, sizeof *sweep->sums);
+        ok = sweep->sums != NULL;
+    }
+    return ok;
+}
+
+/* From sums between the moments to sums before them; an iteration has the difference of two. */
+static void share_out_sweeps(struct work *w)
+{
+    size_t devices = w->facts->devices.count;
+    for (size_t d = 0; d < devices; d++) {
+        struct sweep *sweep = &w->sweeps[d];
+        int64_t before[PROF_SLICES] = {0};
+        for (size_t k = 0; k < sweep->moments.count; k++) {
+            for (int s = 0; s < PROF_SLICES; s++) {
+                int64_t here = sweep->sums[k][s];
+                sweep->sums[k][s] = before[s];
+                before[s] += here;
+            }
+        }
+    }
+    for (size_t l = 0; devices && l < w->lanes.count; l++) {
+        const struct lane *lane = &w->lanes.data[l];
+        const struct sweep *sweep = &w->sweeps[lane->device];
+        for (size_t i = lane->from; i < lane->to; i++) {
+            size_t from = moment_at(sweep, w->it.list.data[i].from);
+            size_t to = moment_at(sweep, end_of_time(&w->it.list.data[i]));
+            for (int s = 0; s < PROF_SLICES && to > from; s++)
+                w->rows[i].ns[s] = sweep->sums[to][s] - sweep->sums[from][s];
         }
     }
 }
 
-static bool find_outlasting(struct work *w)
+static void close_sweeps(struct work *w)
 {
-    const struct prof_iteration *list = w->it.list.data;
-    w->outlasted_by = malloc((w->it.list.count + 1) * sizeof *w->outlasted_by);
-    for (size_t i = 0; w->outlasted_by && i < w->it.list.count; i++) {
-        size_t k = i && list[i - 1].thread == list[i].thread ? i - 1 : PROF_NO_ITERATION;
-        while (k != PROF_NO_ITERATION && end_of_time(&list[k]) <= end_of_time(&list[i]))
-            k = w->outlasted_by[k];
-        w->outlasted_by[i] = k;
+    for (size_t d = 0; w->sweeps && d < w->facts->devices.count; d++) {
+        prof_array_free(&w->sweeps[d].moments);
+        free(w->sweeps[d].sums);
     }
-    return w->outlasted_by != NULL;
+    free(w->sweeps);
 }
 
 static bool add_states(struct work *w)
 {
     struct prof_intervals all = {0};
-    bool ok = find_outlasting(w);
+    bool ok = open_sweeps(w);
     for (size_t i = 0; ok && i < w->it.list.count; i++) {
         const struct prof_iteration *one = &w->it.list.data[i];
         ok = prof_intervals_add(&all, one->from, end_of_time(one));
@@ -223,6 +271,9 @@ static bool add_states(struct work *w)
     prof_intervals_normalise(&all);
     ok = ok && prof_facts_pieces(w->facts, &all, add_piece, w);
     prof_array_free(&all);
+    if (ok)
+        share_out_sweeps(w);
+    close_sweeps(w);
     return ok;
 }
 
@@ -284,19 +335,23 @@ static bool number_series(struct work *w, struct prof_iteration_list *list)
     return ok && list->series;
 }
 
+/* By series, each in order. */
 static bool measure_series(struct prof_iteration_list *list)
 {
     struct prof_iteration_row **rows = malloc((list->count + 1) * sizeof *rows);
-    bool ok = rows != NULL;
+    size_t *end = calloc(list->series_count + 1, sizeof *end);
+    bool ok = rows && end;
+    for (size_t s = 0; ok && s + 1 < list->series_count; s++)
+        end[s + 1] = end[s] + (size_t)list->series[s].count;
+    for (size_t i = 0; ok && i < list->count; i++)
+        if (!list->rows[i].warm_up)
+            rows[end[list->rows[i].series]++] = &list->rows[i];
     for (size_t s = 0; ok && s < list->series_count; s++) {
-        size_t count = 0;
-        for (size_t i = 0; i < list->count; i++) {
-            if (list->rows[i].series == s && !list->rows[i].warm_up)
-                rows[count++] = &list->rows[i];
-        }
-        ok = prof_series_measure(&list->series[s], rows, count);
+        size_t count = (size_t)list->series[s].count;
+        ok = prof_series_measure(&list->series[s], rows + end[s] - count, count);
     }
     free(rows);
+    free(end);
     return ok;
 }
 
@@ -304,10 +359,9 @@ static bool open_lanes(struct work *w)
 {
     for (size_t from = 0, to; from < w->it.list.count; from = to) {
         to = prof_iterations_thread_end(&w->it, from);
-        if (!prof_array_push(&w->lanes, (struct lane){.thread = w->it.list.data[from].thread,
-                                                      .from = from,
-                                                      .to = to,
-                                                      .at = from}))
+        if (!prof_array_push(
+                &w->lanes,
+                (struct lane){.thread = w->it.list.data[from].thread, .from = from, .to = to}))
             return false;
     }
     for (size_t i = 0; i < w->it.list.count; i++)
@@ -427,7 +481,6 @@ enum prof_status prof_iterations_of_facts(struct prof_facts *f,
     prof_array_free(&w.lanes);
     prof_array_free(&w.calls);
     prof_map_free(&w.launches);
-    free(w.outlasted_by);
     if (!list->rows)
         free(w.rows);
     if (!status && explain && !list->why_none)

@@ -64,6 +64,14 @@ static bool is_explained(const struct work *w, const struct prof_iteration_row *
     return false;
 }
 
+static bool has_explained(const struct work *w, size_t series)
+{
+    for (size_t i = 0; i < w->list->why_count; i++)
+        if (w->list->rows[w->list->whys[i].number - 1].series == series)
+            return true;
+    return false;
+}
+
 /* Those that are explained, and of their series those nearest the median, one more than are
  * compared: an iteration is not compared with itself. */
 static bool choose_dissected(struct work *w)
@@ -73,21 +81,18 @@ static bool choose_dissected(struct work *w)
     bool ok = near != NULL;
     for (size_t s = 0; ok && s < list->series_count; s++) {
         size_t count = 0;
-        bool any = false;
+        if (!has_explained(w, s))
+            continue;
         for (size_t i = 0; ok && i < list->count; i++) {
             const struct prof_iteration_row *row = &list->rows[i];
-            bool explained = is_explained(w, row);
             if (row->series != s)
                 continue;
-            any |= explained;
-            if (explained)
+            if (is_explained(w, row))
                 ok = add_dissected(w, row, true);
             if (!row->warm_up)
                 near[count++] = (struct near_median){
                     row, fabs((double)row->duration_ns - list->series[s].median_ns)};
         }
-        if (!any)
-            continue;
         qsort(near, count, sizeof *near, by_distance_of_median);
         for (size_t i = 0, model = 0; ok && i < count && i <= COMPARED; i++) {
             if (is_explained(w, near[i].row))
