@@ -137,7 +137,7 @@ void prof_report_append_wall(const struct prof_report_data *data, char *out, siz
  * prof_report_NAME_table in the file of its family. */
 /* clang-format off */
 #define PROF_REPORT_TABLES(TABLE)                                                                  \
-    TABLE(devices) TABLE(gaps) TABLE(states) TABLE(iteration_series) TABLE(slow_iterations) TABLE(ranks) TABLE(collectives) TABLE(late_ranks)     \
+    TABLE(devices) TABLE(gaps) TABLE(states) TABLE(predictions) TABLE(iteration_series) TABLE(slow_iterations) TABLE(ranks) TABLE(collectives) TABLE(late_ranks)     \
     TABLE(rank_links) TABLE(network) TABLE(rank_differences) TABLE(rank_iterations)                \
     TABLE(estimates) TABLE(kernels) TABLE(counters) TABLE(counter_values) TABLE(exact_counts)      \
     TABLE(stalls) TABLE(stall_lines) TABLE(stall_code) TABLE(roofline)                             \

@@ -67,6 +67,48 @@ const struct prof_report_table prof_report_iteration_series_table = {
     ROWS(prof_iteration_series, series),
 };
 
+/* ---- predictions ----------------------------------------------------------------------------- */
+
+ROW_CELL(prediction_rule, prof_prediction, p, prof_report_text(p->rule->id))
+ROW_CELL(prediction_limit, prof_prediction, p, prof_report_text(prof_limit_text(p->limit)))
+ROW_CELL(prediction_limit_name, prof_prediction, p, prof_report_text(prof_limit_name(p->limit)))
+ROW_CELL(prediction_phase, prof_prediction, p,
+         prof_report_text(data->findings.phases[p->phase].name
+                              ? data->findings.phases[p->phase].name
+                          : data->findings.phases[p->phase].iterations ? "(period of the launches)"
+                                                                       : "(run)"))
+
+static const struct prof_report_column prediction_columns[] = {
+    COMPUTED("rule", "Without", WORD, 1, prediction_rule),
+    REAL("iteration_ns", "Iteration", NS, 2, prof_prediction, iteration_ns),
+    REAL("predicted_ns", "Predicted", NS, 1, prof_prediction, predicted_ns),
+    REAL("saved_ns", "Saves", NS, 1, prof_prediction, saved_ns),
+    REAL("speedup", "Speedup", RATIO, 2, prof_prediction, speedup),
+    COMPUTED("limit_text", "Then limited by", WORD, 1, prediction_limit),
+    REAL("limit_share", "Share", SHARE, 3, prof_prediction, limit_share),
+    COMPUTED("limit", "Limit", WORD, 0, prediction_limit_name),
+    STRING("subject", "Kernel", NAME, 4, prof_prediction, subject),
+    COMPUTED("phase", "Phase", NAME, 3, prediction_phase),
+    {0},
+};
+
+TABLE_ROWS(prediction, data->findings.predictions, data->findings.prediction_count)
+
+const struct prof_report_table prof_report_predictions_table = {
+    .name = "predictions",
+    .part = PROF_PART_DEVICES,
+    .part_order = 2,
+    .optional = true,
+    .title = "What fixing a finding would bring",
+    .none = "no finding is replayed",
+    .help = "The mean iteration of the finding's phase, and the same by a replay of its calls and "
+            "operations without the fault, with all others: at its bound for kernels. Each by "
+            "itself; kernels do not slow each other down in the replay. perfkit what-if predicts "
+            "other changes.",
+    .screen_rows = PROF_PREDICTIONS,
+    ROWS(prof_prediction, prediction),
+};
+
 /* ---- rows ------------------------------------------------------------------------------------ */
 
 #define ITERATION(row) ((const struct prof_iteration_row *)(row))

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "libprof/include/prof_capture.h"
+#include "libprof/include/prof_what_if.h"
 #include "libprof/include/prof_summaries.h"
 
 #ifdef __cplusplus
@@ -216,7 +217,9 @@ struct prof_finding {
     int64_t whatif_ns; /* what a replay of the calls and operations without this fault, and with all
                           others, saves: may be more than the bound. PROF_UNKNOWN = not replayed, or
                           the replay does not reproduce what was measured within 2 % */
-    int64_t bytes;     /* findings about memory; PROF_UNKNOWN otherwise */
+    enum prof_limit whatif_limit; /* what the critical path of that is spent on most */
+    double whatif_limit_share;    /* how much of it */
+    int64_t bytes;                /* findings about memory; PROF_UNKNOWN otherwise */
     /* What the severity goes by, times the confidence: the part of bound_ns that is not due to
      * single iterations, nor likely to recording (none that the device waits for the host, where
      * recording may have made all of it), and of what time of the phase, likewise.
@@ -298,6 +301,19 @@ enum prof_status prof_live_iterations(struct prof_capture *capture,
                                       void *context, struct prof_error *err);
 
 struct prof_waterfall;
+/* What the replay without the fault of a finding predicts, per iteration of its phase (of the
+ * phase, where nothing repeats). */
+struct prof_prediction {
+    const struct prof_rule_page *rule;
+    const char *subject;                         /* as prof_finding.subject */
+    size_t phase;                                /* index into prof_findings.phases */
+    double iteration_ns, predicted_ns, saved_ns; /* means */
+    double speedup;
+    enum prof_limit limit; /* what limits it then */
+    double limit_share;    /* of the critical path */
+};
+#define PROF_PREDICTIONS 8 /* of the first findings that are replayed */
+
 struct prof_findings {
     struct prof_finding *rows; /* by severity, faults before hints, those that name a cause before
                                   others, then by the rule's bound x confidence, largest first; the
@@ -322,6 +338,8 @@ struct prof_findings {
     const char *why_none; /* why nothing was judged; static; NULL = it was */
     struct prof_waterfall *waterfalls; /* prof_findings.h: where that time went, a row a device */
     size_t waterfall_count;
+    struct prof_prediction predictions[PROF_PREDICTIONS];
+    size_t prediction_count;
 };
 
 /* Judge a capture by all rules. Reads each table once; about 48 bytes per device operation. A

@@ -125,28 +125,64 @@ static int64_t worth(struct prof_draft *draft, const struct prof_facts *f)
 /* A replay that does not come out at the time that was measured knows too little of the program. */
 #define HONEST 0.02
 
+/* A draft that saves less of the phase by its kernels is not replayed. */
+#define WORTH_REPLAYING 0.01
+
+/* What a draft leaves of its kernels, as an edit; false: that is nearly all. */
+static bool edit_kernels(const struct prof_draft *draft, const struct prof_facts *f,
+                         struct prof_op_edit *ops)
+{
+    int64_t saved = 0;
+    memset(ops, 0, f->shapes.count * sizeof *ops);
+    for (size_t i = 0; i < draft->least.count; i++) {
+        const struct prof_least *least = &draft->least.data[i];
+        int64_t alone = f->shapes.data[least->shape].alone_ns;
+        double cut = alone > 0 ? (double)(alone - least->ns) / (double)alone : 0;
+        ops[least->shape].cut = fmin(cut, 0.999); /* its launch stays */
+        saved += alone - least->ns;
+    }
+    return (double)saved >= WORTH_REPLAYING * (double)prof_facts_window_ns(f);
+}
+
+static void keep_replayed(struct prof_finding *finding, const struct prof_replayed *out,
+                          int64_t base, int64_t window)
+{
+    double saved = (double)(base - out->span_ns) / (double)base;
+    int64_t path = 0;
+    finding->whatif_ns = saved > 0 ? (int64_t)(saved * (double)window) : 0;
+    finding->whatif_limit = 0;
+    for (int i = 0; i < PROF_LIMITS; i++) {
+        path += out->path[i];
+        if (out->path[i] > out->path[finding->whatif_limit])
+            finding->whatif_limit = (enum prof_limit)i;
+    }
+    finding->whatif_limit_share =
+        path > 0 ? (double)out->path[finding->whatif_limit] / (double)path : NAN;
+}
+
 static bool replay_all(struct prof_judge *judge)
 {
     struct prof_replay replay;
     static const struct prof_edit nothing = {0};
     struct prof_replayed out = {0};
-    bool ok = prof_replay_open(&replay, judge->facts, NULL) &&
+    struct prof_op_edit *ops = calloc(judge->facts->shapes.count + 1, sizeof *ops);
+    bool ok = prof_replay_open(&replay, judge->facts, NULL) && ops &&
               prof_replay_run(&replay, &nothing, &out);
     int64_t base = out.span_ns;
     double span = (double)replay.span_ns;
     bool honest = ok && span > 0 && fabs((double)base - span) <= HONEST * span;
     for (size_t i = 0; honest && ok && i < judge->drafts.count; i++) {
         struct prof_draft *draft = &judge->drafts.data[i];
-        if (!draft->has_edit)
+        if (!draft->has_edit && !edit_kernels(draft, judge->facts, ops))
             continue;
+        if (!draft->has_edit)
+            draft->edit.ops = ops;
         ok = prof_replay_run(&replay, &draft->edit, &out);
         if (ok)
-            draft->finding.whatif_ns =
-                out.span_ns < base ? (int64_t)((double)(base - out.span_ns) / (double)base *
-                                               (double)prof_facts_window_ns(judge->facts))
-                                   : 0;
+            keep_replayed(&draft->finding, &out, base, prof_facts_window_ns(judge->facts));
     }
     prof_replay_close(&replay);
+    free(ops);
     return ok;
 }
 
@@ -513,6 +549,29 @@ const char *prof_slice_text(enum prof_slice slice)
     return slices[slice][1];
 }
 
+static void add_predictions(struct prof_findings *result)
+{
+    for (size_t i = 0; i < result->count && result->prediction_count < PROF_PREDICTIONS; i++) {
+        const struct prof_finding *row = &result->rows[i];
+        const struct prof_phase_row *phase = &result->phases[row->phase];
+        double times = phase->iterations > 0 ? (double)phase->iterations : 1;
+        double before = (double)phase->analysed_ns / times;
+        if (row->bound_ns == PROF_UNKNOWN || row->whatif_ns == PROF_UNKNOWN || row->whatif_ns <= 0)
+            continue;
+        double saved = (double)row->whatif_ns / times;
+        result->predictions[result->prediction_count++] =
+            (struct prof_prediction){.rule = row->rule,
+                                     .subject = row->subject,
+                                     .phase = row->phase,
+                                     .iteration_ns = before,
+                                     .predicted_ns = before - saved,
+                                     .saved_ns = saved,
+                                     .speedup = before / (before - saved),
+                                     .limit = row->whatif_limit,
+                                     .limit_share = row->whatif_limit_share};
+    }
+}
+
 enum prof_status prof_findings_of_facts(struct prof_capture *capture,
                                         const struct prof_filter *filter,
                                         const struct prof_facts *facts,
@@ -526,6 +585,8 @@ enum prof_status prof_findings_of_facts(struct prof_capture *capture,
     if (!status && !result->why_none &&
         !prof_phase_rows(&facts->phases, &result->phases, &result->phase_count))
         status = prof_out_of_memory(err);
+    if (!status && !result->why_none)
+        add_predictions(result);
     result->window_ns = facts->phases.time_ns;
     result->begin_ns = facts->begin;
     result->steps = facts->steps;
