@@ -86,6 +86,7 @@ struct job {
     const char *words[6]; /* of the command line; the capture is behind them */
 
     pid_t process;               /* 0 = none runs */
+    enum tui_phase phase;        /* of the capture when it was started */
     uint64_t began_ns, stale_ns; /* when the last one is too old; 0 = there is none */
     FILE *output, *errors;       /* nameless files */
     int status;                  /* of the last one: exit status, -1 = it could not be run */
@@ -199,7 +200,7 @@ static const char live_page[] =
     "    `${n.format(now.kernels)} kernels (${n.format(Math.round(now.kernels_per_s))} a second), "
     "` +\n"
     "    `${n.format(now.memcpys)} memcpys, ${n.format(now.dropped)} records lost`;\n"
-    "  const ended = state === 'recording' && now.state === 'finished';\n"
+    "  const ended = ['recording', 'closing'].includes(state) && now.state === 'finished';\n"
     "  state = now.state;\n"
     "  if (ended || ($('often').checked && state === 'recording' && Date.now() - made > 10000)) "
     "again();\n"
@@ -326,8 +327,10 @@ static enum MHD_Result answer_job(struct serve_http *http, struct MHD_Connection
     const struct tui_model *model = http->metrics->model;
     if (!model)
         return refuse(connection, MHD_HTTP_SERVICE_UNAVAILABLE, "no capture is being recorded\n");
-    if (!job->process && prof_now_ns() < job->stale_ns)
+    if (!job->process && prof_now_ns() < job->stale_ns && job->phase == model->phase)
         return answer_made(connection, job);
+    if (!job->process)
+        job->phase = model->phase;
     if (!job->process && !start_job(job, model->path))
         return refuse(connection, MHD_HTTP_SERVICE_UNAVAILABLE, "cannot start perfkit\n");
     if (!prof_array_push(&job->waiting, connection))
