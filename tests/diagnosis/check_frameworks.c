@@ -260,6 +260,64 @@ START_TEST(a_librarys_streams_are_its_own)
 }
 END_TEST
 
+/* `.to(device)` in each iteration, of what may be a batch or a table: 0: all of it may go. 1: one
+ * in every second iteration. 2: in C, where the rate is what a copy says of itself. */
+START_TEST(uploads_that_come_alike_may_all_go)
+{
+    struct scene s;
+    struct prof_findings findings;
+    scene_open(&s, "cuda", "gpu");
+    if (_i != 2)
+        scene_sql(&s, "UPDATE process SET command = 'python3 train.py'");
+    int config = scene_config(&s, MUL, 1320, 256, 32);
+    for (int i = 0; i < STEPS; i++) {
+        scene_push(&s, "step");
+        if (_i != 1 || i % 2)
+            scene_copy(&s, 0, SCENE_UP, SCENE_PAGEABLE, 8 << 20, 800 * US, true);
+        scene_kernel(&s, 0, config, 500 * US);
+        scene_pop(&s);
+    }
+    struct prof_capture *capture = scene_findings(&s, &findings);
+    findings_list(&findings);
+    findings_check(&findings);
+    const struct prof_finding *finding = finding_of(&findings, "pageable-copy");
+    ck_assert_ptr_nonnull(finding);
+    ck_assert((strstr(finding->seen, "stays the same") != NULL) == (_i == 0));
+    ck_assert((finding->bound_ns >= (STEPS - 1) * (int64_t)(800 * US)) == (_i == 0));
+    scene_done(capture, &findings);
+}
+END_TEST
+
+/* The host in x[mask], whose nonzero is a part of it, and in a nonzero by itself. */
+START_TEST(indexing_by_a_mask_goes_with_its_wait)
+{
+    struct scene s;
+    struct prof_findings findings;
+    scene_open(&s, "cuda", "gpu");
+    int config = scene_config(&s, MUL, 1320, 256, 32);
+    for (int i = 0; i < STEPS; i++) {
+        scene_push(&s, "step");
+        for (int k = 0; k < 3; k++) {
+            scene_push(&s, _i ? "aten::other" : "aten::index");
+            scene_host(&s, 200 * US);
+            scene_push(&s, "aten::nonzero");
+            scene_kernel(&s, 0, config, 20 * US);
+            scene_copy(&s, 0, SCENE_DOWN, SCENE_PINNED, 8, 2 * US, true);
+            scene_pop(&s);
+            scene_pop(&s);
+        }
+        scene_pop(&s);
+    }
+    struct prof_capture *capture = scene_findings(&s, &findings);
+    findings_list(&findings);
+    findings_check(&findings);
+    const struct prof_finding *finding = finding_of(&findings, "scalar-readback");
+    ck_assert_ptr_nonnull(finding);
+    ck_assert((finding->alone_ns >= (STEPS - 1) * 3 * (int64_t)(200 * US)) == (_i == 0));
+    scene_done(capture, &findings);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("frameworks");
@@ -272,6 +330,8 @@ int main(void)
     tcase_add_test(all, a_logarithm_is_no_softmax);
     tcase_add_test(all, names_tell_whose_kernel_it_is);
     tcase_add_loop_test(all, a_librarys_streams_are_its_own, 0, 2);
+    tcase_add_loop_test(all, uploads_that_come_alike_may_all_go, 0, 3);
+    tcase_add_loop_test(all, indexing_by_a_mask_goes_with_its_wait, 0, 2);
     tcase_add_test(all, an_operator_brings_its_remedy);
     tcase_add_test(all, the_engines_ranges_are_no_iterations);
     suite_add_tcase(suite, all);

@@ -62,6 +62,17 @@ static unsigned char *find_remedies(const struct prof_facts *f)
     return of_text;
 }
 
+/* `x[mask]` is an operator around the one that waits: both go. */
+static const struct prof_range_node *with_indexing(const struct prof_facts *f,
+                                                   const struct prof_range_node *node)
+{
+    static const char indexing[] = "aten::index";
+    const struct prof_range_node *parent =
+        node->parent == PROF_NO_RANGE ? NULL : &f->ranges.nodes.data[node->parent];
+    const char *name = parent ? f->range_texts.list.data[parent->group] : NULL;
+    return name && !strncmp(name, indexing, sizeof indexing - 1) ? parent : node;
+}
+
 static void add_range(struct use *use, const struct prof_range_node *node)
 {
     use->ranges++;
@@ -115,7 +126,7 @@ static void sum_operations(struct prof_judge *judge, const unsigned char *of_tex
         use->operations++;
         use->thread = op->thread;
         if (node != last)
-            add_range(use, node);
+            add_range(use, with_indexing(f, node));
         last = node;
     }
 }

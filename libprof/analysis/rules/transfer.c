@@ -1,6 +1,7 @@
 /* Rules about copies between host and device: their size, their memory, who waits for them. */
 #include "libprof/analysis/rules/copies.h"
 #include "libprof/base/format.h"
+#include "libprof/base/saturate.h"
 #include "libprof/wire/memory.h"
 
 /* Faster than any bus to a host: PCIe 5.0 x16, 32 GT/s x 16 lanes x 128/130. */
@@ -125,9 +126,19 @@ static double pinned_rate(const struct prof_judge *judge, bool up, const char **
     return measured ? MEASURED * ceiling->value : BEST_LINK;
 }
 
+/* Uploads of as many bytes in each iteration: a batch, or what never changes and need not be
+ * copied. What a program in Python writes is one word in either case, `.to(device)`. */
+static bool comes_again(const struct prof_judge *judge, const struct prof_shape *shape)
+{
+    int64_t steps = prof_steps(judge);
+    return steps > 0 && prof_is_upload(shape) && shape->count >= steps &&
+           shape->count % steps == 0 && prof_is_python(judge);
+}
+
 static void pageable_copy(struct prof_judge *judge)
 {
     struct prof_copies sums = {0};
+    int64_t again_bytes = 0;
     const struct prof_shape *shape;
     const char *source = "";
     double saved = 0, best = 0;
@@ -142,6 +153,10 @@ static void pageable_copy(struct prof_judge *judge)
         prof_copies_add(judge, &sums, shape);
         best = pinned_rate(judge, prof_is_upload(shape), &source);
         double least = (double)shape->bytes * (double)shape->count / best * 1e9;
+        if (comes_again(judge, shape)) {
+            again_bytes = prof_add(again_bytes, shape->bytes * shape->count);
+            least = 0;
+        }
         if (shape->sum_ns > 0 && (double)shape->sum_ns > least)
             saved += (double)shape->alone_ns * (1 - least / (double)shape->sum_ns);
     }
@@ -158,6 +173,11 @@ static void pageable_copy(struct prof_judge *judge)
              "page-locked memory would reach {pinned_rate} (%s), and the call would return at "
              "once: it also saves {idle_around_ns} of idle time around them.",
              source);
+    if (again_bytes) {
+        prof_numbers(draft, {"same_size_bytes", (double)again_bytes});
+        prof_say(draft, " {same_size_bytes} come in uploads that each iteration has alike: of what "
+                        "stays the same none is needed, which the bound includes.");
+    }
     prof_places(judge, draft, &sums.spots);
 }
 
@@ -302,7 +322,8 @@ const struct prof_rule prof_rules_transfer[] = {
                   "the same only once: register_buffer, or `.to(device)` before the loop.",
               .bound = "Exposed time of those copies x (1 - their rate / the rate of page-locked "
                        "copies in this capture, else of the fastest link), and the idle time "
-                       "around their calls, at most as long as they take.",
+                       "around their calls, at most as long as they take. In Python all of "
+                       "uploads that come alike in each iteration.",
               .limits = "Page-locking itself costs: it pays for memory that is used again.",
               .needs = "transfers with memory kinds"},
      .judge = pageable_copy},
