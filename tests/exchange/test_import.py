@@ -129,6 +129,37 @@ class Rocpd(NothingLeft):
         self.refused(path, "kernel_id")
 
 
+@unittest.skipUnless(HAS_JSON, "built without yajl")
+class Xla(NothingLeft):
+    def test_jax(self):
+        """The trace that jax.profiler writes beside its XPlane: devices are processes, streams threads."""
+        def named(pid, name, tid=None):
+            return {"ph": "M", "pid": pid, **({} if tid is None else {"tid": tid}), "args": {"name": name},
+                    "name": "process_name" if tid is None else "thread_name"}
+
+        def slice_of(pid, tid, name, start, length, **args):
+            return {"ph": "X", "pid": pid, "tid": tid, "name": name, "ts": start, "dur": length, "args": args}
+        events = [named(1, "/device:GPU:0"), named(2, "/device:GPU:1"), named(701, "/host:CPU"), named(1, "Stream #13(Compute)", 13),
+                  named(1, "XLA Ops", 14), slice_of(701, 900, "PjitFunction(step)", 990, 40)]
+        for i in range(3):
+            for pid in (1, 2):
+                events.append(slice_of(pid, 13, "fusion_3", 1000 + 100 * i, 20.25, correlation_id="5",
+                                       kernel_details="regs:32 static_shared:0 dynamic_shared:0 grid:2048,2,1 block:256,1,1 occ_pct:100"))
+            events.append(slice_of(1, 14, "fusion.3", 1000 + 100 * i, 20.25, hlo_op="fusion.3"))
+            events.append(slice_of(1, 15, "MemcpyH2D", 1050 + 100 * i, 3, memcpy_details="kind_src:pinned kind_dst:device size:4096 dest:0 async:1"))
+        events.append(slice_of(1, 13, "Memset", 1400, 2, memset_details="kind:device size_bytes:64 async:1"))
+        with open(path_of("jax.trace.json"), "w", encoding="ascii") as file:
+            json.dump({"displayTimeUnit": "ns", "traceEvents": events}, file)
+        out = import_file(path_of("jax.trace.json"))
+        self.assertEqual(ask(out, "SELECT d.ordinal, count(*), sum(k.duration) FROM kernel k JOIN stream t ON t.id = k.stream JOIN device d "
+                             "ON d.id = t.device GROUP BY 1 ORDER BY 1"), [(0, 3, 60750), (1, 3, 60750)])
+        self.assertEqual(ask(out, "SELECT DISTINCT registers, grid_x, grid_y, block_x FROM launch_config"), [(32, 2048, 2, 256)])
+        self.assertEqual(ask(out, "SELECT kind, count(*), sum(bytes), sum(duration) FROM transfer GROUP BY 1"), [(1, 3, 3 * 4096, 9000)])
+        self.assertEqual(ask(out, "SELECT count(*), sum(bytes) FROM memset"), [(1, 64)])
+        self.assertEqual(ask(out, "SELECT s.value FROM range r JOIN string s ON s.id = r.name"), [("PjitFunction(step)",)])
+        self.assertEqual(ask(out, "SELECT pid, command FROM process"), [(701, "/host:CPU")])
+
+
 class Others(NothingLeft):
     """Files that cannot be read are named, with what can."""
 

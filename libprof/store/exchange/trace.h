@@ -68,7 +68,10 @@ enum trace_number {
     X(PID, "pid", 0) /* numbers too: what they say is kept as text */                              \
     X(TID, "tid", 0)                                                                               \
     X(GIVEN, "name", 1) /* of process_name and thread_name */                                      \
-    X(GPU_NAME, "name", 2)
+    X(GPU_NAME, "name", 2)                                                                         \
+    X(KERNEL_DETAILS, "kernel_details", 1) /* of XLA: "regs:32 grid:4,1,1 block:256,1,1" */        \
+    X(COPY_DETAILS, "memcpy_details", 1)   /* "kind_src:device kind_dst:pinned size:64" */         \
+    X(FILL_DETAILS, "memset_details", 1)   /* "kind:device size_bytes:4" */
 
 enum trace_text {
 #define X(name, key, place) TRACE_TEXT_##name,
@@ -224,7 +227,7 @@ struct trace_sink {
     uint32_t last_made_up;
     uint64_t events, skipped[SKIPPED_KINDS];
     int64_t base_ns;
-    bool has_base, is_kineto, no_memory;
+    bool has_base, is_kineto, is_xla, no_memory;
     bool allocator; /* allocations of a framework, not of the API */
     PROF_ARRAY(struct opened) open;
     struct prof_map calls_of; /* globalPid -> calls */

@@ -236,20 +236,57 @@ static bool assign_processes(struct trace_sink *sink)
                           "one that has a call of its number");
 }
 
+/* XLA's device rows get their device's number; what else is on a device's rows (modules,
+ * operations, steps) repeats them, and is no range of the program. */
+static bool settle_xla(struct trace_sink *sink)
+{
+    static const char *const tables[] = {"KERNEL", "MEMCPY", "MEMSET"};
+    sqlite3_stmt *row = NULL;
+    bool ok = sink->is_xla;
+    for (size_t i = 0; ok && i < sizeof tables / sizeof *tables; i++) {
+        char *sql = sqlite3_mprintf(
+            "UPDATE CUPTI_ACTIVITY_KIND_%s AS k SET deviceId = coalesce((SELECT "
+            "CAST(substr(p.name, "
+            "13) AS INTEGER) FROM PROCESSES p WHERE p.pid = k.deviceId AND p.name LIKE "
+            "'/device:GPU:%%'), deviceId), contextId = 0",
+            tables[i]);
+        ok = trace_memory(sink, sql != NULL) && !sqlite3_exec(sink->db, sql, NULL, NULL, NULL);
+        sqlite3_free(sql);
+    }
+    if (!ok ||
+        sqlite3_exec(
+            sink->db,
+            "DELETE FROM NVTX_EVENTS WHERE eventType = 59 AND globalTid & " NSYS_GLOBAL_PID_MASK
+            " IN (SELECT globalPid FROM PROCESSES WHERE name LIKE '/device:%')",
+            NULL, NULL, NULL))
+        return !sink->is_xla;
+    sink->skipped[SKIPPED_PROJECTION] += (uint64_t)sqlite3_changes(sink->db);
+    ok = !sqlite3_prepare_v2(sink->db,
+                             "SELECT min(globalTid & " NSYS_GLOBAL_PID_MASK ") FROM NVTX_EVENTS",
+                             -1, &row, NULL) &&
+         sqlite3_step(row) == SQLITE_ROW;
+    if (ok && sqlite3_column_type(row, 0) != SQLITE_NULL)
+        sink->any_pid = sqlite3_column_int64(row, 0);
+    sqlite3_finalize(row);
+    return ok;
+}
+
 enum prof_status trace_sink_finish(struct trace_sink *sink, struct prof_error *err)
 {
     bool ok = true;
     for (size_t i = 0; ok && i < sink->open.count; i++) /* open to the end */
         ok = trace_put_range(sink, 59, &sink->open.data[i], NULL);
     sink->skipped[SKIPPED_UNCLOSED] += sink->open.count;
-    ok = ok && add_trace_meta(sink, "EXPORT_PRODUCT_NAME",
-                              sink->is_kineto ? "a trace in the dialect of torch.profiler (Kineto)"
-                                              : "a Chrome trace");
+    ok =
+        ok && add_trace_meta(sink, "EXPORT_PRODUCT_NAME",
+                             sink->is_xla      ? "a trace of XLA (JAX, TensorFlow)"
+                             : sink->is_kineto ? "a trace in the dialect of torch.profiler (Kineto)"
+                                               : "a Chrome trace");
     if (ok && sink->has_base) {
         sqlite3_bind_int64(sink->sql[SQL_START], 1, sink->base_ns);
         ok = trace_run(sink, SQL_START);
     }
-    ok = ok && describe_skipped(sink) && assign_processes(sink);
+    ok = ok && settle_xla(sink) && describe_skipped(sink) && assign_processes(sink);
     for (int i = 0; i < SINK_SQLS; i++) {
         sqlite3_finalize(sink->sql[i]);
         sink->sql[i] = NULL;

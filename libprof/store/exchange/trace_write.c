@@ -2,6 +2,7 @@
  * dialect) is known by its categories and becomes kernels, copies, calls; any other slice is a
  * range of its thread. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "libprof/store/exchange/trace.h"
@@ -97,6 +98,77 @@ static bool stage_synchronization(struct trace_sink *sink, const struct trace_ev
     sqlite3_bind_int(sql, 7, word_in(trace_text(event, TRACE_TEXT_NAME), kinds, 0));
     trace_bind_number(sql, 8, event, TRACE_EVENT);
     return trace_run(sink, SQL_WAIT);
+}
+
+/* ---- XLA's rows of devices: JAX, TensorFlow -------------------------------------------------- */
+
+static void take_detail(struct trace_event *event, const char *details, const char *key,
+                        enum trace_number first, int count)
+{
+    const char *at = strstr(details, key);
+    for (int i = 0; at && i < count; i++) {
+        char *end;
+        at += i ? 1 : strlen(key);
+        event->numbers[(int)first + i] = strtoll(at, &end, 10);
+        event->has |= end > at ? 1ull << ((int)first + i) : 0;
+        at = *end == ',' ? end : NULL;
+    }
+}
+
+/* The kind of memory behind `key`, as Kineto writes it: "pinned" is Pinned. */
+static void take_memory_kind(char out[16], const char *details, const char *key)
+{
+    const char *at = strstr(details, key);
+    snprintf(out, 16, "%.*s", at ? (int)strcspn(at + strlen(key), " ") : 0,
+             at ? at + strlen(key) : "");
+    if (*out >= 'a' && *out <= 'z')
+        *out = (char)(*out - 'a' + 'A');
+}
+
+/* The row's process is the device, whose number its name has (trace_sink.c), and its thread the
+ * stream. "MemcpyH2D" is Kineto's "Memcpy HtoD (Pinned -> Device)". */
+static bool stage_xla(struct trace_sink *sink, const struct trace_event *event, int64_t end)
+{
+    struct trace_event made = *event; /* shares the texts */
+    const char *kernel = trace_text(event, TRACE_TEXT_KERNEL_DETAILS),
+               *copy = trace_text(event, TRACE_TEXT_COPY_DETAILS),
+               *name = trace_text(event, TRACE_TEXT_NAME);
+    char kinded[80], from[16], to[16];
+    int64_t stream;
+    const struct trace_bytes *row = &event->texts[TRACE_TEXT_TID];
+    sink->is_xla = true;
+    if (trace_decimal(row->data, row->count, 1, &stream)) {
+        made.numbers[TRACE_STREAM] = stream;
+        made.has |= 1ull << TRACE_STREAM;
+    }
+    if (*kernel) {
+        take_detail(&made, kernel, "regs:", TRACE_REGISTERS, 1);
+        take_detail(&made, kernel, "grid:", TRACE_GRID_X, 3);
+        take_detail(&made, kernel, "block:", TRACE_BLOCK_X, 3);
+        return stage_kernel(sink, &made, end);
+    }
+    if (!*copy) {
+        take_detail(&made, trace_text(event, TRACE_TEXT_FILL_DETAILS), "size_bytes:", TRACE_BYTES,
+                    1);
+        return stage_memset(sink, &made, end);
+    }
+    take_detail(&made, copy, "size:", TRACE_BYTES, 1);
+    take_memory_kind(from, copy, "kind_src:");
+    take_memory_kind(to, copy, "kind_dst:");
+    bool known = !strncmp(name, "Memcpy", 6) && strlen(name) >= 9;
+    snprintf(kinded, sizeof kinded, "Memcpy %cto%c (%s -> %s)", known ? name[6] : '?',
+             known ? name[8] : '?', from, to);
+    made.texts[TRACE_TEXT_NAME] =
+        (struct trace_bytes){.data = kinded, .count = strlen(kinded), .capacity = sizeof kinded};
+    return stage_copy(sink, &made, end);
+}
+
+static bool is_xla(const struct trace_event *event)
+{
+    return !*trace_text(event, TRACE_TEXT_CATEGORY) &&
+           (*trace_text(event, TRACE_TEXT_KERNEL_DETAILS) ||
+            *trace_text(event, TRACE_TEXT_COPY_DETAILS) ||
+            *trace_text(event, TRACE_TEXT_FILL_DETAILS));
 }
 
 /* ---- the host's rows ------------------------------------------------------------------------- */
@@ -298,6 +370,8 @@ static bool put_slice(struct trace_sink *sink, const struct trace_event *event)
         sink->is_kineto = true;
         return slices[i].put(sink, event, end);
     }
+    if (is_xla(event))
+        return stage_xla(sink, event, end);
     struct opened range = opened_range(sink, event);
     return trace_put_range(sink, 59, &range, &end);
 }
