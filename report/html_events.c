@@ -14,10 +14,10 @@
 
 #define KINDS 16 /* numbers of links: record_id * KINDS + record_kind */
 
-static bool add_track(struct prof_html_events *e, enum prof_html_lane lane, int64_t id,
-                      int64_t process, uint32_t *index)
+bool prof_html_add_track(struct prof_html_events *e, enum prof_html_lane lane, int64_t id,
+                         int64_t process, uint32_t *index)
 {
-    uint64_t key = (uint64_t)id * 4 + (uint64_t)lane;
+    uint64_t key = (uint64_t)id * 8 + (uint64_t)lane;
     const uint64_t *known = prof_map_get(&e->track_index, key);
     if (known) {
         *index = (uint32_t)*known;
@@ -218,8 +218,7 @@ static bool add_event_stack(struct prof_html_events *e, const struct prof_event 
     return !own || prof_report_stacks_node(&e->stacks, event->stack, &entry->stack);
 }
 
-/* In the first row of its track that is free. */
-static bool place_event(struct prof_html_events *e, struct prof_html_event *entry)
+bool prof_html_place_event(struct prof_html_events *e, struct prof_html_event *entry)
 {
     struct prof_html_track *track = &e->tracks.data[entry->track];
     int64_t end = html_event_end(entry);
@@ -256,11 +255,11 @@ static bool add_html_event(struct prof_html_events *e, const struct prof_event *
                                    : PROF_HTML_CALLS;
     int64_t id = lane == PROF_HTML_STREAM ? event->stream : event->thread;
     bool copies = entry.kind == PROF_HTML_COPY || entry.kind == PROF_HTML_FILL;
-    if (!add_track(e, lane, id, event->process, &entry.track) ||
+    if (!prof_html_add_track(e, lane, id, event->process, &entry.track) ||
         !(copies ? add_copy_name(e, event, &entry.name) : add_name(e, event->name, &entry.name)) ||
         !add_event_stack(e, event, &entry))
         return false;
-    return place_event(e, &entry);
+    return prof_html_place_event(e, &entry);
 }
 
 /* More than `full` events are too many for a page. */
@@ -297,8 +296,8 @@ static bool add_html_sample(void *user, const struct prof_cpu_sample *sample)
     struct prof_html_events *e = s->e;
     const struct prof_thread *thread = prof_thread(e->capture, sample->thread);
     struct prof_html_event entry = {.count = 1, .kind = PROF_HTML_RUNNING};
-    if (!add_track(e, PROF_HTML_SAMPLES, sample->thread, thread ? thread->process : 0,
-                   &entry.track))
+    if (!prof_html_add_track(e, PROF_HTML_SAMPLES, sample->thread, thread ? thread->process : 0,
+                             &entry.track))
         return false;
     struct prof_html_track *track = &e->tracks.data[entry.track];
     int64_t least = track->end_ns > s->begin_ns ? track->end_ns : s->begin_ns;
@@ -317,7 +316,7 @@ static bool add_html_sample(void *user, const struct prof_cpu_sample *sample)
     e->counts[entry.kind]++;
     return add_name(e, sample_name(e, sample), &entry.name) &&
            prof_report_stacks_node(&e->stacks, sample->stack, &entry.stack) &&
-           place_event(e, &entry) && keep_within(e, s->limit, &s->full);
+           prof_html_place_event(e, &entry) && keep_within(e, s->limit, &s->full);
 }
 
 static void set_timeline_window(struct prof_html_events *e,
@@ -358,6 +357,8 @@ enum prof_status prof_html_collect(struct prof_capture *capture,
     if (!status && ok)
         status = prof_cpu_samples(capture, options ? options->filter : NULL, add_html_sample,
                                   &samples, err);
+    if (!status && ok && !e->merge_ns)
+        ok = prof_html_project_ranges(e);
     if (!status && ok)
         ok = reduce_events(e, limit);
     if (!status && !ok)

@@ -21,11 +21,18 @@ enum prof_html_kind {
     PROF_HTML_RUNNING,
     PROF_HTML_BLOCKED,
     PROF_HTML_PREEMPTED,
+    PROF_HTML_PROJECTED, /* an NVTX range on the device: of no count */
     PROF_HTML_KINDS
 };
 
 /* Those of a thread as they are drawn. */
-enum prof_html_lane { PROF_HTML_RANGES, PROF_HTML_CALLS, PROF_HTML_SAMPLES, PROF_HTML_STREAM };
+enum prof_html_lane {
+    PROF_HTML_RANGES,
+    PROF_HTML_CALLS,
+    PROF_HTML_SAMPLES,
+    PROF_HTML_STREAM,
+    PROF_HTML_ON_STREAM
+};
 
 struct prof_html_track {
     enum prof_html_lane lane;
@@ -61,6 +68,7 @@ struct prof_html_events {
     int64_t counts[PROF_HTML_KINDS]; /* in the capture, before merging */
     int64_t not_shown;               /* never seen to start, so without a place */
     int64_t merge_ns;                /* events of a row closer than this are one block; 0 = none */
+    bool not_projected;              /* there are too many NVTX ranges on the device */
     int64_t begin_ns, end_ns;
 };
 
@@ -69,5 +77,13 @@ enum prof_status prof_html_collect(struct prof_capture *capture,
                                    const struct prof_report_options *options,
                                    struct prof_html_events *events, struct prof_error *err);
 void prof_html_events_free(struct prof_html_events *events);
+
+/* A track; false, as all that follow: out of memory. */
+bool prof_html_add_track(struct prof_html_events *events, enum prof_html_lane lane, int64_t id,
+                         int64_t process, uint32_t *index);
+/* An event in the first row of its track that is free; those of a track come by start. */
+bool prof_html_place_event(struct prof_html_events *events, struct prof_html_event *entry);
+/* NVTX ranges as they are on the device, of events that are not merged. */
+bool prof_html_project_ranges(struct prof_html_events *events);
 
 #endif

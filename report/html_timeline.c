@@ -168,7 +168,7 @@ static struct order *order_tracks(const struct prof_html_events *e)
     struct order *order = malloc((e->tracks.count + 1) * sizeof *order);
     for (size_t i = 0; order && i < e->tracks.count; i++) {
         const struct prof_html_track *track = &e->tracks.data[i];
-        bool stream = track->lane == PROF_HTML_STREAM;
+        bool stream = track->lane >= PROF_HTML_STREAM;
         order[i] = (struct order){.process = track->process,
                                   .lane = !stream,
                                   .id = track->id,
@@ -188,8 +188,8 @@ static void put_track_name(struct prof_json *json, struct prof_capture *capture,
     prof_json_known(json, "pid", process ? process->pid : PROF_UNKNOWN);
     prof_json_string(json, "command", process ? process->command : NULL);
     prof_json_int(json, "process", track->process);
-    prof_json_int(json, track->lane == PROF_HTML_STREAM ? "stream" : "thread", track->id);
-    if (track->lane == PROF_HTML_STREAM) {
+    prof_json_int(json, track->lane >= PROF_HTML_STREAM ? "stream" : "thread", track->id);
+    if (track->lane >= PROF_HTML_STREAM) {
         const struct prof_stream *stream = prof_stream(capture, track->id);
         const struct prof_device *on = stream ? prof_device(capture, stream->device) : NULL;
         const char *device = prof_report_device_label(on);
@@ -202,7 +202,10 @@ static void put_track_name(struct prof_json *json, struct prof_capture *capture,
             snprintf(label, sizeof label, "%s stream %lld", device, (long long)stream->native);
         else
             snprintf(label, sizeof label, "%s queue %lld", device, (long long)track->id);
-        prof_json_string(json, "lane", "stream");
+        bool projected = track->lane != PROF_HTML_STREAM;
+        if (projected)
+            strncat(label, " NVTX", sizeof label - strlen(label) - 1);
+        prof_json_string(json, "lane", projected ? "projected" : "stream");
     } else {
         const struct prof_thread *thread = prof_thread(capture, track->id);
         const char *what = track->lane == PROF_HTML_RANGES  ? "NVTX"
@@ -452,7 +455,7 @@ static void put_kind_counts(struct prof_json *json, const char *key,
         [PROF_HTML_WAIT] = "wait",           [PROF_HTML_RANGE] = "range",
         [PROF_HTML_MARK] = "mark",           [PROF_HTML_OVERHEAD] = "overhead",
         [PROF_HTML_RUNNING] = "running",     [PROF_HTML_BLOCKED] = "blocked",
-        [PROF_HTML_PREEMPTED] = "preempted",
+        [PROF_HTML_PREEMPTED] = "preempted", [PROF_HTML_PROJECTED] = "projected",
     };
     prof_json_object(json, key);
     prof_json_int(json, "begin_ns", e->begin_ns);
@@ -460,6 +463,7 @@ static void put_kind_counts(struct prof_json *json, const char *key,
     prof_json_uint(json, "shown", e->events.count);
     prof_json_int(json, "not_started", e->not_shown);
     prof_json_int(json, "merge_ns", e->merge_ns);
+    prof_json_bool(json, "not_projected", e->not_projected || e->merge_ns);
     prof_json_array(json, "kinds");
     for (size_t i = 0; i < PROF_HTML_KINDS; i++)
         prof_json_string(json, NULL, kinds[i]);

@@ -121,7 +121,7 @@ window.perfkit = (function () {
         return shades.get(name);
       case 'copy': case 'transfer': return name.startsWith('HtoD') ? 'h2d' : name.startsWith('DtoH') ? 'd2h' : 'd2d';
       case 'fill': case 'memset': return 'memset';
-      case 'range': return 'nvtx';
+      case 'range': case 'projected': return 'nvtx';
       case 'call': case 'api': return 'call';
       case 'frame': case 'running': return 'frame';
       case 'preempted': return 'preempted';

@@ -478,6 +478,8 @@
     if (source.not_started)
       place.append(el('p', { class: 'faint' }, P.plural(source.not_started, 'event') +
         ' never seen to start, so without a place here.'));
+    if (source.not_projected && source.counts[source.kinds.indexOf('range')])
+      place.append(el('p', { class: 'faint' }, 'NVTX ranges are not shown on the device: there are too many, or too many at once.'));
     if (source.merge_ns)
       place.append(el('p', { class: 'warning', id: 'timeline-merged' }, 'Too many events for one page: neighbours that fit within ' +
         f.duration(source.merge_ns) + ' are drawn as one block, so that ' + f.count(total - source.not_started) + ' events are ' +

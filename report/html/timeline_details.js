@@ -4,7 +4,7 @@
   const el = P.el, f = P.format;
   const NAMES = 25, SHOWN_CALLERS = 4;
 
-  const WORDS = { copy: 'memcpy', fill: 'memset', running: 'CPU sample', blocked: 'blocked span', preempted: 'preempted span' };
+  const WORDS = { copy: 'memcpy', fill: 'memset', running: 'CPU sample', blocked: 'blocked span', preempted: 'preempted span', projected: 'projected NVTX range' };
   P.kindWord = (kind) => WORDS[kind] || kind;
   P.kinds = (n, kind) => P.plural(n, P.kindWord(kind));
 

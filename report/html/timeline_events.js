@@ -32,7 +32,7 @@
     const source = (text) => {
       const wanted = text.toLowerCase(), lists = [], hit = model.names.map((name) => name.toLowerCase().includes(wanted));
       const only = marked.checked && view.marks ? new Set(view.marks.numbers) : null;
-      model.rows.forEach((row) => {
+      model.recordedRows.forEach((row) => {
         const [first, stop] = model.touching(row, view.from, view.to), inRow = [];
         const named = !wanted || model.tracks[row.t].label.toLowerCase().includes(wanted);
         for (let i = first; i < stop; i++) if ((!only || only.has(i)) && (named || hit[e.name[i]])) inRow.push(i);

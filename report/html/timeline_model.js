@@ -47,12 +47,13 @@
   /* Of one run as P.readTimeline gives it, or of two (P.joinTimelines): what counts and sums is of this run, `own...`, unless said otherwise. */
   P.Model = function (run) {
     const { head, rows, events: e } = run, start = e.start, end = e.end, own = run.baseline ? run.own : e.n;
-    const model = { begin: run.begin, end: run.end, own, ownRows: rows.filter((row) => row.first < own || !head.tracks[row.t].baseline),
-      baselineRows: rows.filter((row) => head.tracks[row.t].baseline), offset: 0,
+    const model = { begin: run.begin, end: run.end, own, offset: 0, recordedRows: rows.filter((row) => head.tracks[row.t].lane !== 'projected'),
       names: head.names.map((name) => name || '(empty)'), labels: head.names.map((name) => P.short(name || '(empty)').slice(0, 400)), kinds: run.kinds, merge: run.merge,
       configs: head.configs, tracks: head.tracks, rows, events: e, n: e.n, lines: e.lines,
       unrecorded: head.unrecorded.slice().sort((a, b) => a[0] - b[0]),
       longest: longestBlocks(start, end), busy: sumBusy(e) };
+    model.ownRows = model.recordedRows.filter((row) => !head.tracks[row.t].baseline);
+    model.baselineRows = model.recordedRows.filter((row) => head.tracks[row.t].baseline);
     const families = model.kinds.map(() => []);
     model.family = (i) => {
       if (e.unended[i]) return 'mark';
@@ -151,7 +152,7 @@
     model.pick = function (wanted, both) {
       const numbers = new Uint32Array(e.n), lists = [];
       let n = 0;
-      (both ? rows : model.ownRows).forEach((row) => {
+      (both ? model.recordedRows : model.ownRows).forEach((row) => {
         const first = n;
         for (let i = row.first; i < row.first + row.n; i++) if (wanted(i)) numbers[n++] = i;
         if (n > first) lists.push(numbers.subarray(first, n));

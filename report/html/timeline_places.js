@@ -19,7 +19,7 @@
     const e = model.events, ids = ['stream', 'thread', 'process', 'device'].filter((key) => at[key]);
     let best = -1;
     const fits = (track) => ids.every((key) => (key === 'stream' && at.thread || key === 'thread' && at.stream
-      ? (track.lane === 'stream' ? track.stream === at.stream : track.thread === at.thread) : track[key] === at[key])) && (at.name || track.lane !== 'samples');
+      ? (track.lane === 'stream' ? track.stream === at.stream : track.thread === at.thread) : track[key] === at[key])) && track.lane !== 'samples';
     model.ownRows.filter((row) => fits(model.tracks[row.t])).forEach((row) => {
       const near = model.bisect(row.first, row.first + row.n, (i) => e.start[i] >= at.start);
       for (let i = Math.max(row.first, near - 1); i < Math.min(row.first + row.n, near + 2); i++) {
@@ -95,7 +95,7 @@
     transfer_sizes: (at) => ({ kinds: ['copy', 'fill'], prefix: at('kind'), bytes: [at('low_bytes'), at('high_bytes')] }),
     graphs: () => ({ kinds: ['kernel'], name: 'CUDA graph' }),
     lines: (at) => ({ kinds: DEVICE, frames: [at('function')] }), host: (at) => ({ kinds: SAMPLES, frames: [at('name')] }),
-    host_threads: (at) => ({ thread: at('id') }), threads: (at) => ({ thread: at('id') }), streams: (at) => ({ stream: at('id') }),
+    host_threads: (at) => ({ thread: at('id') }), threads: (at) => ({ thread: at('id') }), streams: (at) => ({ kinds: DEVICE, stream: at('id') }),
   };
 
   /* Marks the instances of a row of the table of this name, `at` gives its values; both: those of the baseline too. */

@@ -40,7 +40,8 @@ const tests = {
     const tracks = await browser.run(`const m = perfkit.timelineView.model;
       return m.tracks.map((t) => [t.label, m.countByKind(t)])`);
     assert.deepStrictEqual(tracks, [
-      ['GPU 0 stream 7', { kernel: 160, copy: 10, fill: 40 }], ['GPU 0 stream 13', { copy: 40 }],
+      ['GPU 0 stream 7', { kernel: 160, copy: 10, fill: 40 }], ['GPU 0 stream 7 NVTX', { projected: 121 }], ['GPU 0 stream 13', { copy: 40 }],
+      ['GPU 0 stream 13 NVTX', { projected: 41 }],
       ['train 4242 NVTX', { range: 121, mark: 1 }], ['train 4242 API', { call: 253, wait: 40 }],
       ['thread 4250 NVTX', { range: 40 }]]);
     assert.strictEqual(await browser.run(OVERLAPS), false);
@@ -113,7 +114,7 @@ const tests = {
     const state = () => browser.run(STATE);
     await browser.run(FOCUS);
     const begin = await state();
-    await browser.keys(DOWN); /* nothing selected: the next track */
+    await browser.keys(DOWN + DOWN); /* nothing selected: the next track */
     assert.ok((await state()).details.startsWith('Track GPU 0 stream 13: 40 memcpys'), (await state()).details);
     await browser.keys(ENTER);
     const first = await state();
@@ -123,7 +124,7 @@ const tests = {
     await browser.keys(LEFT + LEFT);
     assert.strictEqual((await state()).selected, first.selected - 1);
     await browser.keys(DOWN);
-    assert.ok((await state()).details.includes('train 4242 NVTX'), (await state()).details);
+    assert.ok((await state()).details.includes('GPU 0 stream 13 NVTX'), (await state()).details);
     await browser.keys(UP + ENTER);
     const framed = await state();
     assert.ok(framed.to - framed.from < (begin.to - begin.from) / 2);
@@ -183,7 +184,7 @@ const tests = {
     const told = await browser.run(`return document.getElementById('timeline-range').textContent`);
     assert.ok(told.includes('60.0 ms selected') && told.includes('160 kernels') && told.includes('GPU 0 busy 32.7 ms, 54.6 %'), told.slice(0, 200));
     /* half a kernel is half its time */
-    const half = await browser.run(`const t = perfkit.timelineView, m = t.model; const i = m.rows[1].first;
+    const half = await browser.run(`const t = perfkit.timelineView, m = t.model; const i = m.ownRows[1].first;
       const a = m.events.start[i], b = m.events.end[i]; t.range(a, (a + b) / 2); return { ns: t.sums.kinds.find((k) => k.kind === 'copy').ns, want: (b - a) / 2 }`);
     assert.strictEqual(half.ns, half.want);
     /* by mouse: on the ruler, or with Shift */
@@ -382,7 +383,7 @@ const tests = {
         return Object.assign(result, { inView: document.getElementById('timeline-in-view').textContent, groups: t.draw.plan.groups.map((one) => one.text) });
       })();`);
     assert.deepStrictEqual(dom.sum, { kernel: 160, copy: 50, fill: 40, call: 253, wait: 40, range: 161, mark: 1 });
-    assert.deepStrictEqual([dom.n, dom.own, dom.base], [1408, 705, 703], 'a kernel less, and its call');
+    assert.deepStrictEqual([dom.n, dom.own, dom.base], [1732, 867, 703], 'a kernel less, and its call; and ranges projected on the device');
     assert.deepStrictEqual([dom.offset, dom.again, dom.softmax], [-3000000, -3000000, 79]);
     assert.strictEqual(dom.begins[0], dom.begins[1]);
     assert.ok(dom.told.includes('baseline: 39 iterations, median 1.25 ms'), dom.told);
@@ -461,6 +462,32 @@ const tests = {
     await browser.keys(ESCAPE + ESCAPE);
     assert.strictEqual((await plan()).full, false);
     await isQuiet(browser, url);
+  },
+
+  async 'NVTX ranges are projected on the device'(browser) {
+    const { url } = report('normal');
+    await load(browser, url);
+    const dom = await browser.run(`const t = perfkit.timelineView, m = t.model, e = m.events, seen = [], wanted = [];
+      const each = (lanes, f) => m.rows.filter((row) => lanes.includes(m.tracks[row.t].lane)).forEach((row) => { for (let i = row.first; i < row.first + row.n; i++) f(i, m.tracks[row.t]); });
+      each(['projected'], (i, track) => seen.push([track.stream, m.names[e.name[i]], e.start[i], e.end[i]].join()));
+      each(['ranges'], (range, at) => {
+        const spans = new Map();
+        each(['stream'], (i, track) => {
+          const call = m.other(i);
+          if (call < 0 || m.trackOf(call).thread !== at.thread || e.start[call] < e.start[range] || e.start[call] >= e.end[range]) return;
+          const span = spans.get(track.stream) || [Infinity, -Infinity];
+          spans.set(track.stream, [Math.min(span[0], e.start[i]), Math.max(span[1], e.end[i])]);
+        });
+        spans.forEach((span, stream) => wanted.push([stream, m.names[e.name[range]], ...span].join()));
+      });
+      return { seen: seen.sort(), wanted: wanted.sort(), searched: m.search('step').found.length, marks: (document.querySelector('#ranges-table button.locate').click(), 0) }`);
+    assert.deepStrictEqual(dom.seen, dom.wanted);
+    assert.ok(dom.seen.includes('1,step,2020000,3010000'), 'the first step on its stream');
+    assert.strictEqual(dom.searched, 40 + 40, 'a search finds what was recorded: step and adam_step, no projection');
+    await isQuiet(browser, url);
+    await load(browser, report('normal+overlap').url);
+    assert.deepStrictEqual(await browser.run(`return [perfkit.timelineView.model.tracks.filter((track) => track.lane === 'projected').length,
+      document.getElementById('timeline').textContent.includes('NVTX ranges are not shown on the device')]`), [0, true]);
   },
 
   async 'samples of the processors are rows of their threads'(browser) {
