@@ -105,7 +105,8 @@ static const struct cli_option run_options[] = {
         "how much recording slows the program: `estimate` it, in reports, from counted events and "
         "what `perfkit device --measure` found that recording one costs; `measure` it in short "
         "pauses at random times, about 5 % of the run, in which only the begin and end of "
-        "iterations are recorded; `off`. Or a budget in per cent, as 2%, that it aims to stay "
+        "iterations are recorded (CUDA's first pause begins with the program); `off`. Or a budget "
+        "in per cent, as 2%, that it aims to stay "
         "below: only so many iterations are recorded, and totals are estimated from them",
         .fallback = "estimate", .words = overhead_words),
     CLI_OPTION(run_options, wait, "wait", 'w', CHOICE, "WHO",

@@ -218,7 +218,7 @@ static void step_budget(struct run *run)
 }
 
 /* What recording cost of the whole run, as the report says it; before it can, by the looks. */
-static double cost_of_run(const struct run *run)
+static struct prof_overhead cost_of_run(const struct run *run)
 {
     const struct budget *own = &run->budget;
     struct prof_capture *capture = NULL;
@@ -227,7 +227,9 @@ static double cost_of_run(const struct run *run)
     if (!prof_open(run->output.live, &capture, NULL))
         prof_sampling_look(capture, &own->range, &after, &cost, NULL);
     prof_close(capture);
-    return cost.source == PROF_OVERHEAD_SAMPLED ? cost.of_run : own->over;
+    if (cost.source != PROF_OVERHEAD_SAMPLED)
+        cost = (struct prof_overhead){.of_run = own->over};
+    return cost;
 }
 
 static void stop_budget(struct run *run, bool ran)
@@ -244,13 +246,16 @@ static void stop_budget(struct run *run, bool ran)
                          NULL);
         return;
     }
-    double cost = cost_of_run(run);
-    if (cost > run->budget.share) {
-        char text[160];
+    struct prof_overhead cost = cost_of_run(run);
+    if (cost.of_run > run->budget.share) {
+        char text[200];
         snprintf(text, sizeof text,
                  "the budget of the recording overhead was not held: about %.2g %% of the run "
-                 "instead of %g %%; longer runs come nearer to it",
-                 100 * cost, 100 * run->budget.share);
+                 "instead of %g %%; %s",
+                 100 * cost.of_run, 100 * run->budget.share,
+                 cost.paused > 1 + run->budget.share
+                     ? "CUPTI goes on costing while nothing is recorded"
+                     : "longer runs come nearer to it");
         prof_ingest_note(run->ingest, PROF_HEALTH_collector_degraded, "overhead degraded", text,
                          NULL);
     }

@@ -164,8 +164,7 @@ static void change(struct core_state *state, uint64_t time, bool open, uint32_t 
 }
 
 /* What the page did since the last look, change by change, then what the ranges did just now. A
- * window that the sources were switched on for in this look begins now, not when the page said so.
- */
+ * window for which CUPTI was switched on in this look begins now, not when the page said so. */
 static void follow_control_page(struct core_state *state, bool switched_on)
 {
     struct control_page *page = page_now();
@@ -249,10 +248,10 @@ void core_window_look(void)
     struct core_state *state = core_state();
     if (!state || atomic_load(&state->epoch) == 0)
         return;
-    bool switched_on = !atomic_load(&state->window_reported) && collector_recording();
-    if (switched_on)
+    bool opens = !atomic_load(&state->window_reported) && collector_recording();
+    if (opens)
         record_window_change(state);
-    follow_safely(state, switched_on);
+    follow_safely(state, opens && collector_attached(WIRE_SOURCE_CUDA));
     record_window_change(state);
 }
 

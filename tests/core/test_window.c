@@ -164,7 +164,7 @@ static void recording(bool on)
     atomic_fetch_sub(&telling, 1);
 }
 
-static const struct collector_source source = {.source = WIRE_SOURCE_HOST, .recording = recording};
+static const struct collector_source source = {.source = WIRE_SOURCE_CUDA, .recording = recording};
 
 static void wait_for(_Atomic int *what, int value)
 {
@@ -591,6 +591,7 @@ START_TEST(pauses)
 {
     make_page(true, false, CONTROL_BYTES);
     strcpy(page->iteration, "step");
+    collector_register(&source);
     ck_assert(collector_active());
     ck_assert(!collector_pauses());
     page->pauses = 1;
