@@ -89,7 +89,8 @@ struct job {
     enum tui_phase phase;        /* of the capture when it was started */
     uint64_t began_ns, stale_ns; /* when the last one is too old; 0 = there is none */
     FILE *output, *errors;       /* nameless files */
-    int status;                  /* of the last one: exit status, -1 = it could not be run */
+    struct MHD_Response *made;
+    int status; /* of the last one: exit status, -1 = it could not be run */
     PROF_ARRAY(struct MHD_Connection *) waiting; /* suspended */
 };
 
@@ -115,8 +116,11 @@ struct serve_http {
     struct job jobs[JOBS];
 };
 
-static void close_files(struct job *job)
+static void forget_made(struct job *job)
 {
+    if (job->made)
+        mhd.destroy_response(job->made);
+    job->made = NULL;
     if (job->output)
         fclose(job->output);
     if (job->errors)
@@ -128,7 +132,7 @@ static bool start_job(struct job *job, const char *capture)
 {
     char *argv[10] = {(char *)(uintptr_t) "perfkit"};
     size_t count = 1;
-    close_files(job);
+    forget_made(job);
     job->output = tmpfile();
     job->errors = tmpfile();
     if (!job->output || !job->errors)
@@ -305,19 +309,21 @@ static enum MHD_Result answer_event(struct serve_http *http, struct MHD_Connecti
     return give(connection, MHD_HTTP_OK, response);
 }
 
-static enum MHD_Result answer_made(struct MHD_Connection *connection, const struct job *job)
+/* The same response, and one descriptor, for all. */
+static enum MHD_Result answer_made(struct MHD_Connection *connection, struct job *job)
 {
     struct stat info;
     bool ok = job->status == CLI_OK;
     FILE *file = ok ? job->output : job->errors;
-    int fd = file ? dup(fileno(file)) : -1;
-    struct MHD_Response *response = NULL;
+    int fd = job->made || !file ? -1 : dup(fileno(file));
     if (fd >= 0 && !fstat(fd, &info))
-        response = with_headers(mhd.create_response_from_fd64((uint64_t)info.st_size, fd),
-                                ok ? job->type : "text/plain; charset=utf-8");
-    if (!response && fd >= 0)
+        job->made = with_headers(mhd.create_response_from_fd64((uint64_t)info.st_size, fd),
+                                 ok ? job->type : "text/plain; charset=utf-8");
+    if (fd >= 0 && !job->made)
         close(fd);
-    return give(connection, ok ? MHD_HTTP_OK : MHD_HTTP_SERVICE_UNAVAILABLE, response);
+    return job->made ? mhd.queue_response(
+                           connection, ok ? MHD_HTTP_OK : MHD_HTTP_SERVICE_UNAVAILABLE, job->made)
+                     : MHD_NO;
 }
 
 /* What is young enough, else the connection waits for what is made now. */
@@ -504,7 +510,7 @@ void serve_http_stop(struct serve_http *http)
     if (http->daemon)
         mhd.stop_daemon(http->daemon);
     for (size_t i = 0; i < JOBS; i++) {
-        close_files(&http->jobs[i]);
+        forget_made(&http->jobs[i]);
         prof_array_free(&http->jobs[i].waiting);
     }
     free(http->bearer);

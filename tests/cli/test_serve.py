@@ -306,6 +306,7 @@ class Clients(Case):
             client = socket.create_connection(("127.0.0.1", server.port))
             client.send((b"", b"G", b"GET /metrics HTTP/1.1\r\nHost: local", b"GET /report.html HTTP/1.1\r\nHost: localhost\r\n\r\n")[number % 4])
             clients.append(client)
+        self.addCleanup(lambda: [client.close() for client in clients])
         for rubbish in (b"\x00" * 100, b"GET\r\n\r\n", b"GET /metrics HTTP/9.9\r\n\r\n", b"GET /metrics HTTP/1.1\r\n" + b"x: y\r\n" * 100000,
                         b"POST /metrics HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999999\r\n\r\n" + b"x" * 100000):
             client = socket.create_connection(("127.0.0.1", server.port))
@@ -315,9 +316,19 @@ class Clients(Case):
                 pass  # thrown out before it had said all
             clients.append(client)
         server.metrics()
+        self.assert_small(server)
+
+    def test_many_take_the_report_slowly(self):
+        server = self.serve(path_of("normal"))
+        server.get("/report.html")
+        clients = [socket.socket() for _ in range(700)]
+        self.addCleanup(lambda: [client.close() for client in clients])
         for client in clients:
-            client.close()
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            client.connect(("127.0.0.1", server.port))
+            client.send(b"GET /report.html HTTP/1.1\r\nHost: localhost\r\n\r\n")
         server.metrics()
+        self.assertLess(len(os.listdir("/proc/%d/fd" % server.process.pid)), 700 + 50)
         self.assert_small(server)
 
 
