@@ -4,12 +4,13 @@
 #include <string.h>
 
 #include "cli/command.h"
+#include "cli/verify.h"
 #include "libprof/base/format.h"
 #include "libprof/include/prof_verify.h"
 #include "report/columns.h"
 
 struct verify_options {
-    const char *finding, *iteration;
+    const char *finding, *iteration, *log;
     unsigned format, skip;
     bool json;
 };
@@ -19,6 +20,11 @@ static const struct cli_option verify_option_table[] = {
                "only this rule, whatever its severity; the exit status is 1 unless its finding is "
                "gone, or partly"),
     CLI_FORMAT_ROWS(verify_options, format, json),
+    CLI_OPTION(
+        verify_options, log, "log", 0, FILE, "FILE",
+        "add the prediction and what came of it to this file, a line of JSON; without BEFORE "
+        "and AFTER show the file",
+        .implied = VERIFY_LOG),
     CLI_ITERATION_ROW(verify_options, iteration),
     CLI_SKIP_ROW(verify_options, skip),
     {0},
@@ -36,6 +42,8 @@ static const struct cli_text_row verify_examples[] = {
     {"perfkit verify before.sqlite after.sqlite", "What became of each finding."},
     {"perfkit verify before.sqlite after.sqlite --finding alloc-in-loop",
      "Whether this one was fixed, for a script."},
+    {"perfkit verify --log before.sqlite after.sqlite; perfkit verify --log",
+     "Keep the score; show how true the predictions have been."},
     {0},
 };
 
@@ -172,6 +180,17 @@ static int verify_run(const struct cli_command *command, int argc, char **argv)
                 args.finding);
         return CLI_USAGE;
     }
+    unsigned format = args.json ? PROF_REPORT_JSON : args.format;
+    if (files.count != 2 && !(args.log && !files.count)) {
+        cli_say(command->name, "give two captures, BEFORE and AFTER, or --log alone");
+        return CLI_USAGE;
+    }
+    if (!files.count) {
+        enum prof_status shown = verify_log_print(args.log, format, &err);
+        if (shown)
+            cli_say(command->name, "%s", err.message);
+        return shown ? (int)cli_exit_status(shown) : CLI_OK;
+    }
     const struct prof_filter filter = CLI_ITERATION_FILTER(args.iteration, args.skip);
     bool any = filter.iteration || filter.skips;
     enum prof_status status = prof_open(files.values[0], &captures[0], &err);
@@ -187,7 +206,9 @@ static int verify_run(const struct cli_command *command, int argc, char **argv)
                                           .json_head = put_verify_head,
                                           .result = &result};
     if (!status)
-        status = cli_print_document(&document, args.json ? PROF_REPORT_JSON : args.format, &err);
+        status = cli_print_document(&document, format, &err);
+    if (!status && args.log)
+        status = verify_log_add(args.log, files.values, &result, &err);
     if (status)
         cli_say(command->name, "%s", err.message);
     bool fixed = !args.finding || (result.count && (result.rows->verdict == PROF_VERIFY_GONE ||
@@ -202,7 +223,7 @@ static int verify_run(const struct cli_command *command, int argc, char **argv)
 const struct cli_command verify_command = {
     .name = "verify",
     .summary = "say whether a change did what findings promised",
-    .operands = "BEFORE AFTER",
+    .operands = "[BEFORE AFTER]",
     .text = "Compares the findings of two captures, rule by rule: what each costs at most per "
             "iteration, and what became of it; and the saving that was predicted with that of the "
             "median iteration. One run against one run: perfkit ab says whether a difference comes "
@@ -211,7 +232,7 @@ const struct cli_command verify_command = {
     .examples = verify_examples,
     .statuses = verify_statuses,
     .operand = CLI_FILE,
-    .least = 2,
+    .least = 0,
     .most = 2,
     .usage_status = CLI_USAGE,
     .run = verify_run,
