@@ -291,8 +291,8 @@ enum prof_status prof_diff_write_text(const struct prof_gate_report *report, FIL
                                       struct prof_error *err)
 {
     struct prof_report_output o = gate_output(report, PROF_REPORT_TEXT, out);
-    struct gate_list counts = {"Counts and bytes that differ", count_columns, is_other_count, 0,
-                               false};
+    struct gate_list counts = {"Counts, bytes and energy that differ", count_columns,
+                               is_other_count, 0, false};
     enum prof_status status = PROF_OK;
     put_sides(&o, report);
     for (size_t i = 0; i < PROF_GATE_TIMES && !status; i++) {

@@ -609,8 +609,12 @@ static bool is_resource_of_one_side(const struct prof_compared *row)
            is_added_or_removed(row);
 }
 
+#define ENERGY_CHANGE 0.01 /* that of two runs is never the same */
+
 bool prof_gate_count_differs(const struct prof_compared *row)
 {
+    if (row->family == PROF_METRIC_ENERGY)
+        return fabs(row->effect) >= ENERGY_CHANGE;
     return !is_resource_of_one_side(row) && prof_metric_info(row->family)->exact &&
            row->reason != PROF_REASON_SAME && row->verdict != PROF_VERDICT_REFUSED &&
            (row->base_value != row->cand_value || row->outside_base != row->outside_cand);

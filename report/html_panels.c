@@ -422,7 +422,8 @@ static void put_count_changes_html(FILE *out, const struct prof_comparison *c)
         fputs("<p>Counts and bytes are the same.</p>\n", out);
         return;
     }
-    fputs("<div class=\"scroll\"><table id=\"comparison-counts\"><caption>Counts and bytes that "
+    fputs("<div class=\"scroll\"><table id=\"comparison-counts\"><caption>Counts, bytes and energy "
+          "that "
           "differ</caption>\n<thead><tr><th scope=\"col\" class=\"left plain\">Change</th><th "
           "scope=\"col\" class=\"left plain\">Metric</th></tr></thead><tbody>\n",
           out);

@@ -135,7 +135,7 @@ class Overhead(e2e.Case):
         self.assertGreater(len(counts), 0)
         text = " ".join(self.perfkit("diff", whole.capture, program.capture).out.decode().split())
         self.assertRegex(text, "[0-9]+ metrics? not compared: a run is a sample of its iterations")
-        self.assertNotIn("Counts and bytes that differ", text)
+        self.assertNotIn("Counts, bytes and energy that differ", text)
 
     def test_stop_before_iterations_are_known(self):
         """perfkit goes on waiting for them, and ends with the program."""
