@@ -3,6 +3,7 @@
  * class their calls by it, and everything else reads the class that is stored. Calls of the CUDA
  * runtime, the CUDA driver and OpenCL that do the same are one class. */
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "libprof/wire/command.h"
@@ -148,8 +149,7 @@ static enum wire_class class_of_hip(const char *name)
         name += 6;
     name += strncmp(name, "Ext", 3) ? 0 : 3;
     for (int i = 0; i < 2 && found == WIRE_CLASS_OTHER && strlen(name) + 5 < sizeof other; i++) {
-        strcpy(other, prefixes[i]);
-        strcat(other, name);
+        snprintf(other, sizeof other, "%s%s", prefixes[i], name);
         found = wire_call_class(other);
     }
     return found;
