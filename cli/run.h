@@ -216,6 +216,9 @@ bool overhead_find_iteration(struct run *run, struct prof_iteration_range *range
 uint64_t overhead_bare_ns(const struct prof_iteration_range *range);
 #define OVERHEAD_SEARCH_NS 2500000000u /* at most, without CUPTI, from the first events on */
 
+/* Did the program end before CUDA was recorded? Then the capture says so. */
+bool overhead_ended_bare(struct run *run);
+
 /* A thread that calls `due` at own->due_ns, until it is stopped. False: there is none. */
 bool overhead_start_thread(struct run *run, void (*due)(struct run *run));
 void overhead_stop_thread(struct run *run);

@@ -237,7 +237,7 @@ static void stop_budget(struct run *run, bool ran)
     overhead_stop_thread(run);
     if (run->budget.capture)
         prof_close(run->budget.capture);
-    if (!ran || !has_budget(run) || run->progress.total < FEW_RECORDS)
+    if (!ran || !has_budget(run) || overhead_ended_bare(run) || run->progress.total < FEW_RECORDS)
         return;
     if (!run->budget.found) {
         prof_ingest_note(run->ingest, PROF_HEALTH_collector_degraded, "overhead degraded",

@@ -115,6 +115,14 @@ static void wait_for_pause(struct overhead *own, uint64_t now, double part)
     own->due_ns = now + (uint64_t)gap;
 }
 
+static void look_for_cuda(struct run *run, const struct prof_capture *capture)
+{
+    const struct prof_device *devices;
+    size_t count = prof_devices(capture, &devices);
+    for (size_t i = 0; i < count; i++)
+        run->overhead.uses_cuda |= strcmp(devices[i].api, "cuda") == 0;
+}
+
 bool overhead_find_iteration(struct run *run, struct prof_iteration_range *range)
 {
     struct control_page *page = run->scope.control.page;
@@ -123,10 +131,7 @@ bool overhead_find_iteration(struct run *run, struct prof_iteration_range *range
     struct prof_filter filter = {.begin_ns = now > LOOK_BACK_NS ? now - LOOK_BACK_NS : 0};
     if (prof_open(run->output.live, &capture, NULL))
         return false;
-    const struct prof_device *devices;
-    size_t count = prof_devices(capture, &devices);
-    for (size_t i = 0; i < count; i++)
-        run->overhead.uses_cuda |= strcmp(devices[i].api, "cuda") == 0;
+    look_for_cuda(run, capture);
     bool found = prof_iteration_range(capture, &filter, range, NULL) == PROF_OK &&
                  strlen(range->name) < sizeof page->iteration &&
                  strlen(range->domain) < sizeof page->iteration_domain;
@@ -278,17 +283,28 @@ int overhead_step(struct run *run)
                                          : 1;
 }
 
-static void stop_overhead(struct run *run, bool ran)
+/* Did the program end before CUDA was recorded? */
+bool overhead_ended_bare(struct run *run)
 {
-    struct overhead *own = &run->overhead;
-    overhead_stop_thread(run);
-    if (ran && own->choice == OVERHEAD_MEASURE && atomic_load(&run->scope.control.page->bare) &&
-        run->progress.total)
+    struct prof_capture *capture = NULL;
+    if (!atomic_load(&run->scope.control.page->bare))
+        return false;
+    if (!prof_open(run->output.live, &capture, NULL))
+        look_for_cuda(run, capture);
+    prof_close(capture);
+    if (run->overhead.uses_cuda)
         prof_ingest_note(run->ingest, PROF_HEALTH_collector_refused, "overhead refused",
                          "the program ended before its iterations had been timed, and so before "
                          "CUDA was recorded",
                          NULL);
-    else if (ran && own->choice == OVERHEAD_MEASURE && !own->pause_ns)
+    return run->overhead.uses_cuda;
+}
+
+static void stop_overhead(struct run *run, bool ran)
+{
+    struct overhead *own = &run->overhead;
+    overhead_stop_thread(run);
+    if (ran && own->choice == OVERHEAD_MEASURE && !overhead_ended_bare(run) && !own->pause_ns)
         prof_ingest_note(run->ingest, PROF_HEALTH_collector_degraded, "overhead degraded",
                          "the recording overhead was not measured: no NVTX range repeated in time",
                          NULL);

@@ -25,7 +25,7 @@
 #define LEAVE_PAUSE_NS 200000 /* ... and looks so often */
 
 static bool whole_graphs;
-static bool switched;                  /* recording may be switched off and on again */
+static _Atomic bool switched;          /* recording may be switched off and on again */
 static _Atomic bool started;           /* CUPTI is ready */
 static _Atomic bool on;                /* kinds are enabled */
 static _Atomic bool busy;              /* a thread is switching */

@@ -76,6 +76,12 @@ class Faults(replay.Case):
             self.assertEqual(self.count(db, "capture_health", "note LIKE '%the same id%'"), 0)
             self.assert_conserved(db)
 
+    def test_the_end_before_cuda_is_recorded(self):
+        for option in ("--overhead=30%", "--overhead=measure"):
+            db = self.open(self.fake_run("basic", options=(option,), quiet=False).capture)
+            self.assertIn("before CUDA was recorded", self.one(
+                db, "SELECT note FROM capture_health WHERE level = 'loss'"))
+
     def test_killed_without_a_last_flush(self):
         """CUDA's calls come with the records: nothing that was not fetched is counted, so the capture is
         at risk however its counts balance, and says since when."""
