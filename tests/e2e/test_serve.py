@@ -45,6 +45,7 @@ class Serve(e2e.Case):
                 if name.endswith("_total") and name.startswith("perfkit_"):
                     for labels, value in before[name].items():
                         self.assertGreaterEqual(after[name].get(labels, -1), value, (name, labels))
+        self.assertFalse(os.path.exists(process.capture + "-wal"))  # it was let go in time
         report = json.loads(self.perfkit("report", "--json", "--all", process.capture).out)
         last = seen[-1]
         counts = sum_by(last, "perfkit_kernel_invocations_total", "kernel")
