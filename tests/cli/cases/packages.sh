@@ -2,7 +2,7 @@
 # find_package; a project can also have perfkit in its own build.
 [ -n "${PERFKIT_BUILD-}" ] || { echo 'run by ctest only: it packs the build folder'; exit 77; }
 grep -q 'PERFKIT_SANITIZE:STRING=.' "$PERFKIT_BUILD/CMakeCache.txt" && { echo 'not of a build with sanitizers'; exit 77; }
-for tool in cpack dpkg dpkg-shlibdeps cmake ninja; do command -v "$tool" >/dev/null || { echo "no $tool"; exit 77; }; done
+for tool in cpack dpkg dpkg-shlibdeps file cmake ninja; do command -v "$tool" >/dev/null || { echo "no $tool"; exit 77; }; done
 source=$(sed -n 's/^CMAKE_HOME_DIRECTORY:INTERNAL=//p' "$PERFKIT_BUILD/CMakeCache.txt")
 unset PERFKIT_COLLECTOR
 (cd "$PERFKIT_BUILD" && cpack -G DEB -D CPACK_DEBIAN_COMPRESSION_TYPE=gzip -B "$SCRATCH/made") >log 2>&1 || tail -n 5 log
