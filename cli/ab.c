@@ -10,13 +10,14 @@
 #include "cli/gate.h"
 #include "libprof/base/clock.h"
 #include "libprof/base/format.h"
+#include "report/gate_words.h"
 
 #define DEFAULT_RUNS 5
 #define SESSION 1 /* all of it is one */
 
 struct options {
     struct gate_options gate;
-    const char *lines[2], *keep, *warmup;
+    const char *lines[2], *keep, *warmup, *scan;
     unsigned runs, max_runs;
 };
 
@@ -45,6 +46,10 @@ static const struct cli_option options_table[] = {
                .fallback = "as --runs"),
     CLI_OPTION(options, warmup, "warmup", 'w', TEXT, "N",
                "runs of each before, which are not recorded; 0 = none", .fallback = "1"),
+    CLI_OPTION(
+        options, scan, "parameter-scan", 0, TEXT, "NAME=VALUES",
+        "compare once for each value, which replaces {NAME} in both commands: VALUE,VALUE... "
+        "or MIN:MAX or MIN:MAX:STEP (whole numbers); a line each"),
     CLI_OPTION(options, keep, "keep", 'k', FOLDER, "DIR",
                "keep the captures there (base-1.sqlite, cand-1.sqlite, ...)"),
     GATE_RUN_ROWS(options, gate),
@@ -60,6 +65,8 @@ static const struct cli_text_row examples[] = {
      "More runs find smaller changes; undecided is not good enough."},
     {"perfkit ab -n 5 --max-runs 10 --base ./old --cand ./new",
      "Five runs of each, and five more where those can still decide."},
+    {"perfkit ab --base './a -t {t}' --cand './b -t {t}' --parameter-scan t=1,2,4",
+     "From how many threads on the new one is faster."},
     {0},
 };
 
@@ -198,35 +205,170 @@ static bool check_ab_options(const struct options *args, unsigned *warmup)
     return true;
 }
 
+/* Records and compares; prints the report, or with `label` the answer alone. */
+static int compare_commands(const struct options *args, const struct gate_config *config,
+                            unsigned warmup, const char *label)
+{
+    struct gate_recorder recorder;
+    struct gate_runs sides[2] = {0};
+    struct prof_comparison result = {0};
+    struct prof_error err = {0};
+    enum prof_status status = gate_record_open(&recorder, "ab", &args->gate, args->keep, &err);
+    status = status ? status : warm_up(&recorder, args, warmup, &err);
+    status = status ? status : compare_recorded(&recorder, args, config, sides, &result, &err);
+    cli_wipe_progress();
+    if (status)
+        cli_say("ab", "%s%s%s", label ? label : "", label ? ": " : "", err.message);
+    gate_record_close(&recorder);
+    int exit_status = CLI_USAGE;
+    if (!status && label) {
+        struct prof_gate_report report = {
+            .comparison = &result, .judged = true, .strict = args->gate.strict};
+        char *answer = prof_gate_answer(&report);
+        answer = answer ? answer : prof_gate_headline(&report);
+        printf("%s: %s\n", label, answer ? answer : "n/a");
+        fflush(stdout);
+        free(answer);
+        exit_status = gate_exit_status(&result, args->gate.strict);
+    } else if (!status) {
+        exit_status = write_ab_report(args, config, sides, &result);
+    }
+    prof_comparison_free(&result);
+    gate_runs_free(&sides[BASE]);
+    gate_runs_free(&sides[CAND]);
+    return exit_status;
+}
+
+/* ---- for each value of a parameter ----------------------------------------------------------- */
+
+#define MOST_VALUES 100
+
+struct scan {
+    char name[64], *values[MOST_VALUES];
+    size_t count;
+};
+
+static bool add_scan_value(struct scan *scan, const char *text, size_t length)
+{
+    if (!length || scan->count == MOST_VALUES)
+        return false;
+    scan->values[scan->count] = strndup(text, length);
+    return scan->values[scan->count++] != NULL;
+}
+
+/* "t=1,2,4", "t=1:8", "t=0:100:25". */
+static bool parse_scan(const char *text, struct scan *scan)
+{
+    const char *equals = strchr(text, '=');
+    long long from, to, step = 1;
+    int end = -1;
+    size_t length = equals ? (size_t)(equals - text) : 0;
+    if (!length || length >= sizeof scan->name || memchr(text, '{', length))
+        return false;
+    snprintf(scan->name, sizeof scan->name, "%.*s", (int)length, text);
+    bool spans = (sscanf(++equals, "%lld:%lld%n", &from, &to, &end) == 2 && !equals[end]) ||
+                 (sscanf(equals, "%lld:%lld:%lld%n", &from, &to, &step, &end) == 3 && !equals[end]);
+    if (spans) {
+        for (; step > 0 && from <= to; from += step) {
+            char number[32];
+            int digits = snprintf(number, sizeof number, "%lld", from);
+            if (!add_scan_value(scan, number, (size_t)digits))
+                return false;
+        }
+        return scan->count > 0;
+    }
+    for (;; equals++) {
+        size_t value = strcspn(equals, ",");
+        if (!add_scan_value(scan, equals, value))
+            return false;
+        equals += value;
+        if (!*equals)
+            return true;
+    }
+}
+
+/* The line with the value in place of each {NAME}; NULL = out of memory. */
+static char *with_value(const char *line, const char *name, const char *value)
+{
+    char mark[80], *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    snprintf(mark, sizeof mark, "{%s}", name);
+    for (const char *next; out && (next = strstr(line, mark)); line = next + strlen(mark))
+        fprintf(out, "%.*s%s", (int)(next - line), line, value);
+    if (!out || fputs(line, out) < 0 || fclose(out))
+        return NULL;
+    return text;
+}
+
+static int scan_parameter(const struct options *args, const struct gate_config *config,
+                          unsigned warmup, const struct scan *scan)
+{
+    int worst = CLI_OK;
+    for (size_t i = 0; i < scan->count && worst != CLI_USAGE; i++) {
+        struct options one = *args;
+        char label[200], *lines[2];
+        snprintf(label, sizeof label, "%s=%.100s", scan->name, scan->values[i]);
+        for (int side = BASE; side <= CAND; side++)
+            one.lines[side] = lines[side] =
+                with_value(args->lines[side], scan->name, scan->values[i]);
+        int status =
+            lines[BASE] && lines[CAND] ? compare_commands(&one, config, warmup, label) : CLI_USAGE;
+        if (status && worst != CLI_REGRESSION)
+            worst = status;
+        free(lines[BASE]);
+        free(lines[CAND]);
+    }
+    return worst;
+}
+
+static bool check_scan(const struct options *args, struct scan *scan)
+{
+    const struct gate_options *gate = &args->gate;
+    if (!args->scan)
+        return true;
+    if (!parse_scan(args->scan, scan)) {
+        cli_say("ab",
+                "--parameter-scan: '%s' is not NAME=VALUE,VALUE... or NAME=MIN:MAX[:STEP] of "
+                "at most %d values",
+                args->scan, MOST_VALUES);
+        return false;
+    }
+    char mark[80];
+    snprintf(mark, sizeof mark, "{%s}", scan->name);
+    if (!strstr(args->lines[BASE], mark) && !strstr(args->lines[CAND], mark)) {
+        cli_say("ab", "--parameter-scan: neither command has %s", mark);
+        return false;
+    }
+    if (args->keep || gate->format || gate->json || gate->github || gate->markdown || gate->junit ||
+        gate->json_file) {
+        cli_say("ab", "--parameter-scan prints a line for each value: give it without --keep and "
+                      "without other formats");
+        return false;
+    }
+    return true;
+}
+
 static int ab_run(const struct cli_command *command, int argc, char **argv)
 {
     struct options args = {.runs = DEFAULT_RUNS, .gate.skip = CLI_NO_SKIP};
     struct cli_operands none;
     struct gate_config config;
-    struct gate_recorder recorder;
-    struct gate_runs sides[2] = {0};
-    struct prof_comparison result = {0};
-    struct prof_error err = {0};
+    struct scan scan = {0};
     int exit_status;
     unsigned warmup;
     if (!cli_parse(command, argc, argv, &args, &none, &exit_status))
         return exit_status;
-    if (!check_ab_options(&args, &warmup) ||
-        !gate_configure(command->name, &args.gate, NULL, &config))
-        return CLI_USAGE;
-    enum prof_status status =
-        gate_record_open(&recorder, command->name, &args.gate, args.keep, &err);
-    status = status ? status : warm_up(&recorder, &args, warmup, &err);
-    status = status ? status : compare_recorded(&recorder, &args, &config, sides, &result, &err);
-    cli_wipe_progress();
-    if (status)
-        cli_say(command->name, "%s", err.message);
-    gate_record_close(&recorder);
-    exit_status = status ? CLI_USAGE : write_ab_report(&args, &config, sides, &result);
-    prof_comparison_free(&result);
-    gate_runs_free(&sides[BASE]);
-    gate_runs_free(&sides[CAND]);
-    gate_config_free(&config);
+    exit_status = CLI_USAGE;
+    if (check_ab_options(&args, &warmup) &&
+        gate_configure(command->name, &args.gate, NULL, &config)) {
+        if (check_scan(&args, &scan))
+            exit_status = args.scan ? scan_parameter(&args, &config, warmup, &scan)
+                                    : compare_commands(&args, &config, warmup, NULL);
+        gate_config_free(&config);
+    }
+    for (size_t i = 0; i < scan.count; i++)
+        free(scan.values[i]);
     return exit_status;
 }
 

@@ -31,7 +31,7 @@ const struct cli_text_row gate_statuses[] = {
 };
 
 /* The exit status of a comparison. */
-static int exit_status_of(const struct prof_comparison *comparison, bool strict)
+int gate_exit_status(const struct prof_comparison *comparison, bool strict)
 {
     if (comparison->verdict == PROF_VERDICT_FAIL)
         return CLI_REGRESSION;
@@ -177,7 +177,7 @@ int gate_write_results(const char *command, const struct gate_options *options,
     report->judged = true;
     report->strict = options->strict;
     report->config = config->path[0] ? config->path : NULL;
-    report->exit_status = exit_status_of(report->comparison, options->strict);
+    report->exit_status = gate_exit_status(report->comparison, options->strict);
     report->top = options->top;
     report->width = terminal_columns_set();
     if (!report->width && isatty(STDOUT_FILENO))

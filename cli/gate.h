@@ -181,6 +181,9 @@ enum prof_status gate_compare(const struct gate_options *options, const struct g
                               bool interleaved, unsigned looks, struct prof_comparison *result,
                               struct prof_error *err);
 
+/* By the verdict. */
+int gate_exit_status(const struct prof_comparison *comparison, bool strict);
+
 /* Fill in the report that the options select, write it to standard output and into files. Returns
  * the exit status: by the verdict, or CLI_USAGE when something could not be written. */
 int gate_write_results(const char *command, const struct gate_options *options,

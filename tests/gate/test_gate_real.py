@@ -185,6 +185,23 @@ class Failures(Case):
         done = self.call(e2e.PERFKIT, "ab", "-n", "1", "--warmup", "0", "--show-output", "--base", "echo seen", "--cand", "true")
         self.assertIn(b"seen", done.err)
 
+    def test_a_line_for_each_value_of_a_parameter(self):
+        scan = ("-n", "1", "--warmup", "0", "--base", "echo base {t} >>made", "--cand", "echo cand {t} {t} {u} >>made", "--parameter-scan")
+        done = self.call(e2e.PERFKIT, "ab", *scan, "t=a,b c")
+        self.assertEqual([line.split(b": ")[0] for line in done.out.splitlines()], [b"t=a", b"t=b c"])
+        self.assertRegex(done.out, rb"^t=a: candidate is [\d.]+x (slower|faster) per run: ")
+        with open(self.path("made")) as file:
+            self.assertEqual(sorted(file.read().splitlines()), ["base a", "base b c", "cand a a {u}", "cand b c b c {u}"])
+        done = self.call(e2e.PERFKIT, "ab", *scan, "t=2:10:4")
+        self.assertEqual([line.split(b": ")[0] for line in done.out.splitlines()], [b"t=2", b"t=6", b"t=10"])
+        for words, saying in ((("t=",), b"is not NAME=VALUE"), (("=1",), b"is not NAME=VALUE"), (("t=3:1",), b"is not NAME=VALUE"), (("t=1:1000",), b"at most 100"),
+                              (("v=1",), b"neither command has {v}"), (("t=1", "--json"), b"without other formats"), (("t=1", "--keep", "k"), b"without --keep")):
+            done = self.call(e2e.PERFKIT, "ab", *scan, *words, status=2)
+            self.assertIn(saying, done.err.splitlines()[-1])
+        done = self.call(e2e.PERFKIT, "ab", "-n", "1", "--warmup", "0", "--base", "true", "--cand", "exit {t}", "--parameter-scan", "t=0,3,0", status=2)
+        self.assertEqual(len(done.out.splitlines()), 1)
+        self.assertIn(b"t=3: cand, run 1: ", done.err)
+
     def test_the_line_on_a_terminal_is_wiped_before_others(self):
         shown = b""
         leader, terminal = os.openpty()
