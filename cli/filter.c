@@ -14,25 +14,21 @@
 /* A list for a message, cut when it grows long. */
 struct list {
     char text[240];
-    size_t used;
     bool cut;
 };
 
 static void list_add(struct list *list, const char *item)
 {
-    size_t length = strlen(item) + 2;
-    if (list->cut || list->used + length + 6 > sizeof list->text) {
-        list->used += list->cut ? 0 : (size_t)snprintf(list->text + list->used, 6, ", ...");
-        list->cut = true;
-        return;
-    }
-    list->used += (size_t)snprintf(list->text + list->used, sizeof list->text - list->used, "%s%s",
-                                   list->used ? ", " : "", item);
+    bool cut = list->cut || strlen(list->text) + strlen(item) + 8 > sizeof list->text;
+    if (!list->cut)
+        prof_append(list->text, sizeof list->text, "%s%s", *list->text ? ", " : "",
+                    cut ? "..." : item);
+    list->cut = cut;
 }
 
 static const char *list_text(const struct list *list)
 {
-    return list->used ? list->text : "none";
+    return *list->text ? list->text : "none";
 }
 
 /* The whole of `text` as a number, or PROF_UNKNOWN. */

@@ -20,4 +20,14 @@ static inline int64_t prof_subtract(int64_t a, int64_t b)
     return b < 0 ? INT64_MAX : INT64_MIN + 1;
 }
 
+static inline int64_t prof_min(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static inline int64_t prof_max(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
 #endif

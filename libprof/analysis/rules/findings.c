@@ -74,11 +74,6 @@ static void close_purse(struct purse *purse)
     free(purse->kernels);
 }
 
-static int64_t least_of(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* What a draft is paid, and of it the time in which the device waits for the host. */
 struct payment {
     int64_t paid, waiting;
@@ -98,7 +93,7 @@ static struct payment pay(const struct prof_draft *draft, struct purse *purse)
     }
     for (int i = 0; i < PROF_SLICES; i++) {
         int64_t claim = draft->claims[i] + (i == PROF_SLICE_KERNEL ? kernels : 0);
-        int64_t part = least_of(claim, left[i]);
+        int64_t part = prof_min(claim, left[i]);
         left[i] -= part;
         payment.paid += part;
         payment.waiting += i >= PROF_SLICE_SYNC ? part : 0;
@@ -114,7 +109,7 @@ static int64_t worth(struct prof_draft *draft, const struct prof_facts *f)
     int64_t sum = 0, kernels = 0;
     for (size_t i = 0; i < draft->least.count; i++)
         kernels += f->shapes.data[draft->least.data[i].shape].alone_ns - draft->least.data[i].ns;
-    kernels = least_of(kernels, slices[PROF_SLICE_KERNEL] - draft->claims[PROF_SLICE_KERNEL]);
+    kernels = prof_min(kernels, slices[PROF_SLICE_KERNEL] - draft->claims[PROF_SLICE_KERNEL]);
     if (kernels > 0)
         prof_term(draft, "saved_kernel_ns", kernels, 1);
     for (int i = 0; i < PROF_SLICES; i++)
@@ -253,7 +248,7 @@ static void price(struct prof_draft *draft, int64_t paid, const struct prof_fact
     const struct prof_device_facts *device = &f->devices.data[draft->device];
     finding->alone_ns = worth(draft, f);
     finding->alone_share = window > 0 ? (double)finding->alone_ns / (double)window : 0;
-    finding->bound_ns = least_of(paid, most);
+    finding->bound_ns = prof_min(paid, most);
     if (finding->alone_ns > finding->bound_ns)
         prof_term(draft, PROF_NUMBER_ELSEWHERE, finding->alone_ns - finding->bound_ns, -1);
     finding->bound_share = window > 0 ? (double)finding->bound_ns / (double)window : 0;
@@ -286,7 +281,7 @@ static void set_net_bound(struct prof_finding *finding, struct payment payment,
                           const struct made *made)
 {
     int64_t bound = finding->bound_ns, busy = payment.paid - payment.waiting;
-    int64_t own = least_of(payment.waiting, bound), own_least = bound > busy ? bound - busy : 0;
+    int64_t own = prof_min(payment.waiting, bound), own_least = bound > busy ? bound - busy : 0;
     if (own <= 0)
         return;
     finding->net_min_ns = bound - (int64_t)fmin((double)own, made->most * made->all_ns);
@@ -302,7 +297,7 @@ static void leave_recording_out(struct prof_draft *draft, struct payment payment
                                 const struct made *made)
 {
     struct prof_finding *finding = &draft->finding;
-    int64_t bound = finding->bound_ns, own = least_of(payment.waiting, bound);
+    int64_t bound = finding->bound_ns, own = prof_min(payment.waiting, bound);
     bool all = made->most >= ALL_OF_IT;
     if (own <= 0 || made->most <= 0)
         return;

@@ -229,22 +229,17 @@ void prof_mend(struct prof_draft *draft, struct prof_edit edit)
     draft->has_edit = true;
 }
 
-static int64_t min_ns(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* What two drafts claim of the same states and kernels; `saved`: of each shape, by the first. */
 static int64_t shared_claims(const struct prof_draft *draft, const struct prof_draft *other,
                              const int64_t *saved, const struct prof_facts *f)
 {
     int64_t sum = 0;
     for (int i = 0; i < PROF_SLICES; i++)
-        sum = prof_add(sum, min_ns(draft->claims[i], other->claims[i]));
+        sum = prof_add(sum, prof_min(draft->claims[i], other->claims[i]));
     for (size_t i = 0; i < other->least.count; i++) {
         const struct prof_least *least = &other->least.data[i];
         int64_t own = f->shapes.data[least->shape].alone_ns - least->ns;
-        sum = prof_add(sum, min_ns(saved[least->shape], own));
+        sum = prof_add(sum, prof_min(saved[least->shape], own));
     }
     return sum;
 }

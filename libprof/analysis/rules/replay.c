@@ -15,16 +15,6 @@
 #define FULL_QUEUE 64   /* operations behind which a launch that takes NEAR_NS is blocked */
 #define HANDED_NS 50000 /* a thread that was idle for longer may have waited for another */
 
-static int64_t max_of(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
-static int64_t min_of(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* ---- items ----------------------------------------------------------------------------------- */
 
 static bool number(struct prof_map *map, uint32_t id, uint32_t *dense)
@@ -192,15 +182,15 @@ static bool find_typical_latency(struct prof_replay *r)
         if (item->kind != PROF_REPLAY_OP || !item->known_call)
             continue;
         int64_t way = item->op_start - item->start, *end = &ends[item->stream];
-        shortest = min_of(shortest, way);
+        shortest = prof_min(shortest, way);
         if (*end && *end <= item->start && count < SAMPLES)
             samples[count++] = way;
-        *end = max_of(*end, item->op_start + item->op_duration);
+        *end = prof_max(*end, item->op_start + item->op_duration);
     }
     if (count)
         qsort(samples, count, sizeof *samples, prof_ascending_int64);
     r->typical_ns = count                   ? samples[count / 10]
-                    : shortest != INT64_MAX ? max_of(shortest, 0)
+                    : shortest != INT64_MAX ? prof_max(shortest, 0)
                                             : otherwise;
     bool ok = samples && ends;
     free(samples);
@@ -257,7 +247,7 @@ static void measure_recorded(struct prof_replay *r)
         if (item->kind != PROF_REPLAY_OP || item->iteration == UINT32_MAX)
             continue;
         struct prof_replay_iteration *it = &r->iterations.data[item->iteration];
-        it->end = max_of(it->end, item->op_start + item->op_duration);
+        it->end = prof_max(it->end, item->op_start + item->op_duration);
     }
 }
 
@@ -290,7 +280,7 @@ bool prof_replay_open(struct prof_replay *r, const struct prof_facts *facts,
     if (phase) {
         const struct prof_iterations *it = s.iterations = &phase->iterations;
         s.begin = it->list.data[it->main_begin].begin;
-        s.end = max_of(it->list.data[it->main_end - 1].end, phase->device_end);
+        s.end = prof_max(it->list.data[it->main_end - 1].end, phase->device_end);
     } else {
         s.begin = facts->begin;
         s.end = facts->end;
@@ -380,8 +370,9 @@ static struct moment host_time(const struct run *run, const struct prof_replay_i
     const struct prof_edit *edit = run->edit;
     const struct thread_clock *thread = &run->threads[item->thread], *from = thread;
     if (item->start < thread->was) /* within its last call */
-        return spend_on(thread->call_is, PROF_LIMIT_CALL,
-                        min_of(item->start - thread->call_was, thread->is.at - thread->call_is.at));
+        return spend_on(
+            thread->call_is, PROF_LIMIT_CALL,
+            prof_min(item->start - thread->call_was, thread->is.at - thread->call_is.at));
     uint32_t last = run->last_thread[run->replay->process_of.data[item->thread]];
     if (last != NO_ITEM && item->start - thread->was > HANDED_NS &&
         run->threads[last].was > thread->was && run->threads[last].was <= item->start)
@@ -406,7 +397,7 @@ static struct moment replay_wait(const struct run *run, const struct prof_replay
         const struct stream_clock *stream = &run->streams[run->lately[i]];
         if (stream->was > end || stream->process != process)
             continue;
-        was = max_of(was, stream->was);
+        was = prof_max(was, stream->was);
         now = later(now, stream->is);
     }
     return spend_on(now, PROF_LIMIT_CALL, end - was);
@@ -440,10 +431,10 @@ static struct moment begin_op(const struct run *run, const struct prof_replay_it
     if (way > typical)
         way = typical + (int64_t)((double)(way - typical) * stays);
     if (run->edit->free_launch)
-        way = min_of(way, NODE_NS);
+        way = prof_min(way, NODE_NS);
     int64_t gap = queued && item->op_start > stream->was ? item->op_start - stream->was : 0;
     if (run->edit->free_launch)
-        gap = min_of(gap, NODE_NS);
+        gap = prof_min(gap, NODE_NS);
     struct moment start =
         later(spend_on(now, PROF_LIMIT_LAUNCH, way), run->streams[item->stream].is);
     return queued ? later(start, spend_on(stream->is, PROF_LIMIT_LAUNCH, gap)) : start;
@@ -461,7 +452,7 @@ static int64_t launch_call(const struct run *run, const struct prof_replay_item 
 {
     const struct prof_edit *edit = run->edit;
     if (edit->free_launch)
-        return min_of(item->duration, NODE_NS);
+        return prof_min(item->duration, NODE_NS);
     if (edit->launch_ns)
         return edit->launch_ns;
     return (int64_t)((double)item->duration * (1 - edit->cut_launch));
@@ -507,7 +498,7 @@ static struct moment replay_op(struct run *run, size_t index, struct moment now,
                             : begin_op(run, item, now, stays);
     end = spend_on(end, what, gone ? 0 : edited_duration(item, edit, merged));
     run->ends[index] = end;
-    stream->was = max_of(stream->was, was);
+    stream->was = prof_max(stream->was, was);
     stream->process = r->process_of.data[item->thread];
     use_stream(run, item->stream);
     if (edit->beside)
@@ -522,13 +513,13 @@ static struct moment replay_op(struct run *run, size_t index, struct moment now,
         return spend_on(later(now, end), PROF_LIMIT_CALL,
                         call_end > was ? (int64_t)((double)(call_end - was) * stays) : 0);
     if (staged && (edit->beside || edit->async))
-        return spend_on(now, PROF_LIMIT_LAUNCH, min_of(item->duration, NODE_NS));
+        return spend_on(now, PROF_LIMIT_LAUNCH, prof_min(item->duration, NODE_NS));
     if (staged)
         return spend_on(now, PROF_LIMIT_COPY, (int64_t)((double)item->duration * stays));
     if (item->released_by == NO_ITEM)
         return spend_on(now, PROF_LIMIT_LAUNCH, launch_call(run, item));
     const struct prof_replay_item *by = &r->items.data[item->released_by];
-    return later(spend_on(now, PROF_LIMIT_LAUNCH, min_of(item->duration, r->typical_ns)),
+    return later(spend_on(now, PROF_LIMIT_LAUNCH, prof_min(item->duration, r->typical_ns)),
                  spend_on(run->ends[item->released_by], PROF_LIMIT_LAUNCH,
                           call_end - by->op_start - by->op_duration));
 }
@@ -573,7 +564,7 @@ static void replay_item(struct run *run, size_t index)
         thread->call_is = now;
     }
     thread->is = later(thread->is, end);
-    thread->was = max_of(thread->was, item->start + item->duration);
+    thread->was = prof_max(thread->was, item->start + item->duration);
     uint32_t *last = &run->last_thread[run->replay->process_of.data[item->thread]];
     if (*last == NO_ITEM || run->threads[*last].was <= thread->was)
         *last = item->thread;
@@ -666,7 +657,7 @@ static void sum_up_run(const struct run *run, struct prof_replayed *result)
     struct moment done = {.at = INT64_MIN};
     for (size_t i = 0; i < r->iterations.count; i++) {
         struct moment from = later(run->begins[i], done);
-        int64_t time = max_of(run->dones[i].at - from.at, 0);
+        int64_t time = prof_max(run->dones[i].at - from.at, 0);
         for (int b = 0; b < PROF_LIMITS && time && r->iterations.data[i].steady; b++)
             result->in_steady[b] += run->dones[i].of[b] - from.of[b];
         if (result->iterations)
