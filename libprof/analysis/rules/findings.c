@@ -544,6 +544,9 @@ const char *prof_slice_text(enum prof_slice slice)
     return slices[slice][1];
 }
 
+/* Less than a thousandth is no prediction. */
+#define WORTH_PREDICTING 0.001
+
 static void add_predictions(struct prof_findings *result)
 {
     for (size_t i = 0; i < result->count && result->prediction_count < PROF_PREDICTIONS; i++) {
@@ -551,9 +554,10 @@ static void add_predictions(struct prof_findings *result)
         const struct prof_phase_row *phase = &result->phases[row->phase];
         double times = phase->iterations > 0 ? (double)phase->iterations : 1;
         double before = (double)phase->analysed_ns / times;
-        if (row->bound_ns == PROF_UNKNOWN || row->whatif_ns == PROF_UNKNOWN || row->whatif_ns <= 0)
-            continue;
         double saved = (double)row->whatif_ns / times;
+        if (row->bound_ns == PROF_UNKNOWN || row->whatif_ns == PROF_UNKNOWN ||
+            saved < WORTH_PREDICTING * before)
+            continue;
         result->predictions[result->prediction_count++] =
             (struct prof_prediction){.rule = row->rule,
                                      .subject = row->subject,

@@ -435,9 +435,12 @@ static struct moment begin_op(const struct run *run, const struct prof_replay_it
     int64_t gap = queued && item->op_start > stream->was ? item->op_start - stream->was : 0;
     if (run->edit->free_launch)
         gap = prof_min(gap, NODE_NS);
+    const struct stream_clock *own = &run->streams[item->stream];
+    /* Nodes of a graph, and queues without order. */
+    int64_t beside = prof_max(own->was - item->op_start, 0);
     struct moment start =
-        later(spend_on(now, PROF_LIMIT_LAUNCH, way), run->streams[item->stream].is);
-    return queued ? later(start, spend_on(stream->is, PROF_LIMIT_LAUNCH, gap)) : start;
+        later(spend_on(now, PROF_LIMIT_LAUNCH, way), spend_on(own->is, PROF_LIMIT_KERNEL, -beside));
+    return queued && !beside ? later(start, spend_on(stream->is, PROF_LIMIT_LAUNCH, gap)) : start;
 }
 
 static int64_t edited_duration(const struct prof_replay_item *item, const struct prof_op_edit *edit,
