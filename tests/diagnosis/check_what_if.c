@@ -144,7 +144,8 @@ START_TEST(what_fits_nothing_is_refused)
 {
     static const char *const wrong[] = {"kernel:none*=0", "p2p=0.5x",      "kernel:add_bias=fast",
                                         "speed=2x",       "device=Abacus", "fuse/1:add_bias",
-                                        "sync=3us",       "launch"};
+                                        "sync=3us",       "memcpy=1e9x",   "kernel:add_bias=1e9s",
+                                        "launch"};
     struct prof_capture *capture = run_steps(&usual, STEPS);
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         struct prof_error err = {0};

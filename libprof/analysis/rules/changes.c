@@ -19,6 +19,9 @@ struct value {
     double number; /* share or ns */
 };
 
+#define MOST_SHARE 1e6
+#define MOST_NS 1e13
+
 static bool read_change_value(const char *text, struct value *value)
 {
     static const struct {
@@ -34,9 +37,9 @@ static bool read_change_value(const char *text, struct value *value)
     for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
         if (!strcmp(end, units[i].unit)) {
             value->number = number * units[i].ns;
-            return value->number >= 1 || number == 0;
+            return (value->number >= 1 && value->number <= MOST_NS) || number == 0;
         }
-    return value->is_share;
+    return value->is_share && number <= MOST_SHARE;
 }
 
 /* ---- operations ------------------------------------------------------------------------------ */
