@@ -141,25 +141,37 @@ static int64_t union_of_calls(struct host_call *calls, size_t count,
     return sum;
 }
 
-/* By iteration, then each by itself. */
+/* Sorts the calls by iteration, in place since there may be millions of them, then unites those of
+ * each. */
 static bool unite_calls(struct work *w)
 {
-    size_t iterations = w->it.list.count, count = w->calls.count;
+    size_t iterations = w->it.list.count;
+    struct host_call *calls = w->calls.data;
+    size_t *next = calloc(iterations + 1, sizeof *next); /* place for a call, by iteration */
     size_t *end = calloc(iterations + 1, sizeof *end);
-    struct host_call *sorted = malloc((count + 1) * sizeof *sorted);
-    for (size_t i = 0; end && i < count; i++)
-        end[w->calls.data[i].iteration + 1]++;
-    for (size_t i = 0; end && i < iterations; i++)
-        end[i + 1] += end[i];
-    for (size_t i = 0; end && sorted && i < count; i++)
-        sorted[end[w->calls.data[i].iteration]++] = w->calls.data[i];
-    prof_array_free(&w->calls);
-    for (size_t i = 0; end && sorted && i < iterations; i++)
-        w->rows[i].api_ns = union_of_calls(sorted + (i ? end[i - 1] : 0),
-                                           end[i] - (i ? end[i - 1] : 0), &w->it.list.data[i]);
-    bool ok = end && sorted;
+    bool ok = next && end;
+    for (size_t i = 0; ok && i < w->calls.count; i++)
+        end[calls[i].iteration]++;
+    for (size_t i = 0; ok && i < iterations; i++) {
+        next[i] = i ? end[i - 1] : 0;
+        end[i] += next[i];
+    }
+    for (size_t i = 0; ok && i < iterations; i++) {
+        size_t first = i ? end[i - 1] : 0;
+        while (next[i] < end[i]) {
+            struct host_call *one = &calls[next[i]];
+            struct host_call *other = &calls[next[one->iteration]++];
+            if (other == one)
+                continue;
+            struct host_call moved = *other;
+            *other = *one;
+            *one = moved;
+        }
+        w->rows[i].api_ns = union_of_calls(calls + first, end[i] - first, &w->it.list.data[i]);
+    }
+    free(next);
     free(end);
-    free(sorted);
+    prof_array_free(&w->calls);
     return ok;
 }
 
