@@ -21,16 +21,25 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
+/* A range begins; NULL: it is not recorded. */
+static struct nvtx_event *named_event(struct nvtx_object *domain, int32_t type, const void *message,
+                                      struct nvtx_event *event, bool *captures)
+{
+    *captures = nvtx_capturing && nvtx_capture_opens(domain, type, message);
+    if (!nvtx_records_range(domain, type, message))
+        return NULL;
+    event->message = type == PK_NVTX_MESSAGE_REGISTERED
+                         ? nvtx_object_id(nvtx_object_of(message, NVTX_STRING))
+                         : collector_text(message);
+    return event;
+}
+
 static void push_range(struct nvtx_object *domain, int32_t type, const void *message,
                        struct nvtx_event *event)
 {
-    bool captures = nvtx_capturing && nvtx_capture_opens(domain, type, message);
-    bool records = nvtx_records_range(domain, type, message);
-    if (records)
-        event->message = type == PK_NVTX_MESSAGE_REGISTERED
-                             ? nvtx_object_id(nvtx_object_of(message, NVTX_STRING))
-                             : collector_text(message);
-    nvtx_push(domain, records ? event : NULL, captures);
+    bool captures;
+    struct nvtx_event *recorded = named_event(domain, type, message, event, &captures);
+    nvtx_push(domain, recorded, captures);
 }
 
 struct symbol {
@@ -86,6 +95,7 @@ static struct {
     void (*before)(void *function, struct descriptor what, int64_t sequence);
     void (*before_text)(void *function, const char *text, int64_t sequence); /* until 2.6 */
     const char *(*name)(const void *function);
+    bool (*is_async)(const void *function);
 } torch;
 static size_t sequence_at; /* in an at::RecordFunction */
 static uint64_t the_handle;
@@ -185,6 +195,7 @@ static bool find_torch(void)
          true},
         {&torch.before_text, "_ZN2at14RecordFunction6beforeEPKcl", true},
         {&torch.name, "_ZNK2at14RecordFunction4nameEv", false},
+        {&torch.is_async, "_ZNK2at14RecordFunction7isAsyncEv", false},
     };
     char path[PATH_MAX]; /* distributions give it a version of their own */
     void *library =
@@ -194,14 +205,56 @@ static bool find_torch(void)
            (torch.before || torch.before_text);
 }
 
+/* Those that another thread may end, as collectives of torch.distributed: they are on no thread's
+ * stack of ranges. */
+#define MOST_STARTED 1024u
+static struct {
+    _Atomic(const char *) function; /* NULL = free */
+    pk_nvtx_range_id id;
+} started[MOST_STARTED];
+
+static size_t find_started(const char *function)
+{
+    size_t at = 0;
+    while (at < MOST_STARTED && atomic_load(&started[at].function) != function)
+        at++;
+    return at;
+}
+
+static bool start_range(const char *function, const char *name, struct nvtx_event *event)
+{
+    for (size_t at; (at = find_started(NULL)) < MOST_STARTED;) {
+        const char *none = NULL;
+        bool captures;
+        if (!atomic_compare_exchange_strong(&started[at].function, &none, function))
+            continue; /* another thread was quicker */
+        struct nvtx_event *recorded =
+            named_event(NULL, PK_NVTX_MESSAGE_ASCII, name, event, &captures);
+        started[at].id = nvtx_start(NULL, recorded, captures);
+        return true;
+    }
+    return false;
+}
+
+static bool end_started(const char *function)
+{
+    size_t at = find_started(function);
+    if (at == MOST_STARTED)
+        return false;
+    nvtx_end(started[at].id);
+    atomic_store(&started[at].function, NULL);
+    return true;
+}
+
 static void **operator_begins(void **context, const char *function)
 {
     int saved = errno;
     struct nvtx_event event = {0};
     memcpy(&event.sequence, function + sequence_at, sizeof event.sequence);
     event.has_sequence = (int64_t)event.sequence >= 0;
-    const char *name = torch.name(function);
-    push_range(NULL, PK_NVTX_MESSAGE_ASCII, name ? name : "", &event);
+    const char *given = torch.name(function), *name = given ? given : "";
+    if (!torch.is_async(function) || !start_range(function, name, &event))
+        push_range(NULL, PK_NVTX_MESSAGE_ASCII, name, &event);
     errno = saved;
     *context = NULL;
     return context;
@@ -209,9 +262,9 @@ static void **operator_begins(void **context, const char *function)
 
 static void operator_ends(const char *function, void *context)
 {
-    (void)function;
     (void)context;
-    nvtx_pop(NULL, NULL, 0);
+    if (!torch.is_async(function) || !end_started(function))
+        nvtx_pop(NULL, NULL, 0);
 }
 
 static bool observe(void)
@@ -258,6 +311,11 @@ static struct {
     void (*keep)(struct object *object);
     void (*drop)(struct object *object);
     void (*clear_error)(void);
+    void (*take_error)(struct object **kind, struct object **value, struct object **trace);
+    void (*give_error)(struct object *kind, struct object *value, struct object *trace);
+    struct object *(*has_error)(void);
+    int (*error_is)(struct object *kind);
+    struct object **exception; /* the class Exception */
     const char *(*text)(struct object *text);
     struct object *(*item)(struct object *dictionary, const char *key); /* not one to drop */
     long (*number)(struct object *number);
@@ -298,10 +356,11 @@ EXPORT void perfkit_pytorch_module(const void *address, const char *name)
     module->name = name ? nvtx_object_get(NVTX_STRING, NULL, 0, name, strlen(name)) : NULL;
 }
 
+/* An error of ours ends here; what interrupts the program (KeyboardInterrupt) is left to it. */
 static struct object *call_python(struct object *function, struct object *a, struct object *b)
 {
     struct object *result = python.call(function, a, b, NULL);
-    if (!result)
+    if (!result && python.error_is(*python.exception))
         python.clear_error();
     return result;
 }
@@ -312,26 +371,31 @@ static void drop_python(struct object *object)
         python.drop(object);
 }
 
-static struct nvtx_object *name_of_module(struct object *module)
+/* The hook tells the name. False: the program is interrupted. */
+static bool name_module(struct object *module)
 {
-    struct nvtx_object *name = named_module_at(module)->name;
-    if (name)
-        return name;
     /* torch.compile would look at the hook's code as at the program's. */
     struct object *compiler =
         set_eval_frame != python.none ? call_python(set_eval_frame, python.none, NULL) : NULL;
     /* (module) or, of the outermost, (module, module): the hook names all that is in it. */
     drop_python(call_python(name_of, module, inside ? NULL : module));
-    if (compiler)
+    if (compiler) {
+        struct object *kind, *value, *trace;
+        python.take_error(&kind, &value, &trace);
         drop_python(call_python(set_eval_frame, compiler, NULL));
-    drop_python(compiler);
-    return named_module_at(module)->name;
+        python.drop(compiler);
+        python.give_error(kind, value, trace);
+    }
+    return !python.has_error();
 }
 
 static struct object *module_called(struct object *callable, struct object *const *args,
                                     size_t count, struct object *names)
 {
-    struct nvtx_object *name = count & ~PY_ARGUMENTS_OFFSET ? name_of_module(args[0]) : NULL;
+    const struct object *module = count & ~PY_ARGUMENTS_OFFSET ? args[0] : NULL;
+    if (module && !named_module_at(module)->name && !name_module(args[0]))
+        return NULL;
+    struct nvtx_object *name = module ? named_module_at(module)->name : NULL;
     struct nvtx_event event = {0};
     if (name)
         push_range(NULL, PK_NVTX_MESSAGE_REGISTERED, name, &event);
@@ -352,6 +416,11 @@ static bool find_python(void)
         {&python.keep, "Py_IncRef", false},
         {&python.drop, "Py_DecRef", false},
         {&python.clear_error, "PyErr_Clear", false},
+        {&python.take_error, "PyErr_Fetch", false},
+        {&python.give_error, "PyErr_Restore", false},
+        {&python.has_error, "PyErr_Occurred", false},
+        {&python.error_is, "PyErr_ExceptionMatches", false},
+        {&python.exception, "PyExc_Exception", false},
         {&python.text, "PyUnicode_AsUTF8", false},
         {&python.item, "PyDict_GetItemString", false},
         {&python.number, "PyLong_AsLong", false},

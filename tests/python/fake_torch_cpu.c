@@ -31,7 +31,7 @@ struct function {
     void *contexts[MOST];
     char name[200];
     uint8_t scope;
-    bool begun;
+    bool begun, is_async;
     int64_t sequence;
 };
 struct descriptor {
@@ -57,6 +57,9 @@ EXPORT void fake_before(struct function *f, struct descriptor what, int64_t sequ
     "_ZN2at14RecordFunction6beforeESt7variantIJSt17basic_string_viewIcSt11char_traitsIcEESt17"
     "reference_wrapperIKN3c1014FunctionSchemaEEEEl");
 EXPORT const char *fake_name(const struct function *f) __asm__("_ZNK2at14RecordFunction4nameEv");
+EXPORT bool fake_is_async(const struct function *f) __asm__("_ZNK2at14RecordFunction7isAsyncEv");
+EXPORT struct function *collective_begin(const char *name);
+EXPORT void collective_end(struct function *f);
 EXPORT void operator_begin(const char *name, int64_t sequence, int backward);
 EXPORT void operator_end(void);
 
@@ -132,6 +135,28 @@ void fake_destroy(struct function *f)
 const char *fake_name(const struct function *f)
 {
     return f->name;
+}
+
+bool fake_is_async(const struct function *f)
+{
+    return f->is_async;
+}
+
+struct function *collective_begin(const char *name)
+{
+    struct function *f = malloc(sizeof *f);
+    if (!f)
+        abort();
+    fake_make(f, 0);
+    f->is_async = true;
+    fake_before(f, (struct descriptor){strlen(name), name, 0}, -1);
+    return f;
+}
+
+void collective_end(struct function *f)
+{
+    fake_destroy(f);
+    free(f);
 }
 
 void operator_begin(const char *name, int64_t sequence, int backward)

@@ -165,9 +165,13 @@ class PyTorch(e2e.Case):
         self.assertEqual(names.count("aten::mul"), 3 if self.observed else 2)
 
     def test_the_programs_own_ranges(self):
-        """emit_nvtx: each operator is there once."""
-        names = [name for _, name, _ in self.ranges(self.open(self.train("emit").capture))]
-        self.assertEqual([names.count("Model"), names.count("aten::mul"), names.count("aten::mul_")], [3] * 3)
+        """emit_nvtx: each operator is there once, also where it is switched off."""
+        for words in (["emit"], ["emit", "disabled"]):
+            names = [name for _, name, _ in self.ranges(self.open(self.train(*words).capture))]
+            self.assertEqual([names.count(name) for name in ("Model", "aten::mul", "aten::mul_")], [3] * 3)
+
+    def test_an_interrupt_while_modules_are_named(self):
+        self.assertEqual(self.train("interrupt").out, b"interrupted\n")
 
     def test_garbage_collections(self):
         db = self.open(self.train("collect").capture)
@@ -310,6 +314,15 @@ class Observed(PyTorch):
         seen = self.ranges(self.open(self.train("compile").capture))
         self.assertEqual([name for depth, name, _ in seen if name.startswith("Block")],
                          ["Block", "Block.first", "Block.second"])
+
+    def test_operators_that_another_thread_ends(self):
+        """No range of either thread is inside of them, and they have their length."""
+        db = self.open(self.train("collective").capture)
+        self.assert_conserved(db)
+        seen = self.ranges(db)
+        self.assertEqual([name for _, name, _ in seen].count("gloo:all_reduce"), 3)
+        self.assertEqual({depth for depth, name, _ in seen if name == "Model"}, {0})
+        self.assertEqual(db.execute("SELECT count(*) FROM range WHERE duration < 0").fetchone()[0], 0)
 
     def test_another_pytorch(self):
         """One that does not behave as known is left alone."""

@@ -66,6 +66,8 @@ def _observed(library, profiler):
 
     @functools.wraps(enter)
     def __enter__(self):
+        if not getattr(self, "enabled", True):
+            return enter(self)
         change(1)
         try:
             return enter(self)
@@ -78,7 +80,8 @@ def _observed(library, profiler):
         try:
             return leave(self, *error)
         finally:
-            change(-1)
+            if getattr(self, "enabled", True):
+                change(-1)
     profiler.emit_nvtx.__enter__, profiler.emit_nvtx.__exit__ = __enter__, __exit__
     return True
 

@@ -56,8 +56,22 @@ def main():
             step()
         print("profiled")
     if "emit" in sys.argv:  # the program's own NVTX ranges
-        with torch.autograd.profiler.emit_nvtx():
+        with torch.autograd.profiler.emit_nvtx(enabled="disabled" not in sys.argv):
             step()
+    if "interrupt" in sys.argv:  # while the modules in it are named
+        class Interrupted(Layer):
+            def named_modules(self, prefix=""):
+                raise KeyboardInterrupt
+        try:
+            Interrupted()()
+        except KeyboardInterrupt:
+            print("interrupted")
+    if "collective" in sys.argv:  # another thread ends it
+        for _ in range(3):
+            work = torch._C._cpu.collective_begin(b"gloo:all_reduce")
+            thread = threading.Thread(target=torch._C._cpu.collective_end, args=(work,))
+            thread.start()
+            thread.join()
     if "compile" in sys.argv:
         torch._C._dynamo.eval_frame.set_eval_frame("compiler")
         Block()()

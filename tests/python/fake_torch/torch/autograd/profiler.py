@@ -67,9 +67,18 @@ class profile:
 
 
 class emit_nvtx(profile):
+    def __init__(self, enabled=True):
+        self.enabled = enabled
+
     def __enter__(self):
+        if not self.enabled:
+            return None
         config = ProfilerConfig(ProfilerState.NVTX, False, False, False, False, False,
                                 _ExperimentalConfig())
         _prepare_profiler(config, set())
         _enable_profiler(config, set())
         return self
+
+    def __exit__(self, *error):
+        if self.enabled:
+            _disable_profiler()
