@@ -213,7 +213,7 @@ static struct {
     pk_nvtx_range_id id;
 } started[MOST_STARTED];
 
-static size_t find_started(const char *function)
+static size_t find_operator(const char *function)
 {
     size_t at = 0;
     while (at < MOST_STARTED && atomic_load(&started[at].function) != function)
@@ -221,9 +221,9 @@ static size_t find_started(const char *function)
     return at;
 }
 
-static bool start_range(const char *function, const char *name, struct nvtx_event *event)
+static bool start_operator(const char *function, const char *name, struct nvtx_event *event)
 {
-    for (size_t at; (at = find_started(NULL)) < MOST_STARTED;) {
+    for (size_t at; (at = find_operator(NULL)) < MOST_STARTED;) {
         const char *none = NULL;
         bool captures;
         if (!atomic_compare_exchange_strong(&started[at].function, &none, function))
@@ -236,9 +236,9 @@ static bool start_range(const char *function, const char *name, struct nvtx_even
     return false;
 }
 
-static bool end_started(const char *function)
+static bool end_started_operator(const char *function)
 {
-    size_t at = find_started(function);
+    size_t at = find_operator(function);
     if (at == MOST_STARTED)
         return false;
     nvtx_end(started[at].id);
@@ -253,7 +253,7 @@ static void **operator_begins(void **context, const char *function)
     memcpy(&event.sequence, function + sequence_at, sizeof event.sequence);
     event.has_sequence = (int64_t)event.sequence >= 0;
     const char *given = torch.name(function), *name = given ? given : "";
-    if (!torch.is_async(function) || !start_range(function, name, &event))
+    if (!torch.is_async(function) || !start_operator(function, name, &event))
         push_range(NULL, PK_NVTX_MESSAGE_ASCII, name, &event);
     errno = saved;
     *context = NULL;
@@ -263,7 +263,7 @@ static void **operator_begins(void **context, const char *function)
 static void operator_ends(const char *function, void *context)
 {
     (void)context;
-    if (!torch.is_async(function) || !end_started(function))
+    if (!torch.is_async(function) || !end_started_operator(function))
         nvtx_pop(NULL, NULL, 0);
 }
 
@@ -371,7 +371,7 @@ static void drop_python(struct object *object)
         python.drop(object);
 }
 
-/* The hook tells the name. False: the program is interrupted. */
+/* The hook says its name. False: the program is interrupted. */
 static bool name_module(struct object *module)
 {
     /* torch.compile would look at the hook's code as at the program's. */
