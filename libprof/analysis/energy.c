@@ -12,8 +12,9 @@
 #include "libprof/base/saturate.h"
 
 #define STEP_NS 120000000.0 /* of an H200's counter, with the time of a reading and a margin */
+#define SLOW_NS 180000000.0 /* a value that stays so long has longer steps */
 #define NEAR_NS 80000000    /* readings closer than this say no more than one */
-#define MEAN_NS 500000000   /* power is taken of no shorter time */
+#define MEAN_NS 500000000   /* power is taken of no shorter time: without it nothing is known */
 #define MARGIN 1.25         /* of the power where nothing was read any more */
 #define MOST_MJ (INT64_C(1) << 53)
 
@@ -38,7 +39,7 @@ static void find_most_watts(struct prof_energy_counter *c)
     for (size_t from = 0, to = 1; to < c->samples.count; to++) {
         while (all[to].at - all[from + 1].at >= MEAN_NS)
             from++;
-        if (all[to].at - all[from].at >= MEAN_NS || to + 1 == c->samples.count)
+        if (all[to].at - all[from].at >= MEAN_NS)
             c->most_watts = fmax(c->most_watts, (all[to].joules - all[from].joules) * 1e9 /
                                                     (double)(all[to].at - all[from].at));
     }
@@ -62,12 +63,18 @@ static bool add_energy_sample(void *user, sqlite3_stmt *row)
     struct prof_energy_sample *last =
         c->samples.count ? &c->samples.data[c->samples.count - 1] : NULL;
     double joules = (double)mj / 1000;
-    if (last && joules == last->joules)
-        c->age_ns = fmax(c->age_ns, (double)prof_subtract(at, c->still_since));
-    else
+    if (last && joules < last->joules && at - last->at < NEAR_NS)
+        return true; /* of two recorders of one device, one took longer to write down the time */
+    if (!last || joules != last->joules) {
+        c->moved_after = last ? c->read_at : at;
         c->still_since = at;
+    }
+    double still = (double)prof_subtract(at, c->still_since);
+    c->age_ns =
+        fmax(c->age_ns, still > SLOW_NS ? (double)prof_subtract(at, c->moved_after) : still);
+    c->read_at = at;
     c->reset |= last && joules < last->joules;
-    if (last && c->samples.count > 1 && at - last->at < NEAR_NS) {
+    if (last && c->samples.count > 1 && last->at - last[-1].at < NEAR_NS) {
         *last = (struct prof_energy_sample){at, joules};
         return true;
     }
@@ -101,7 +108,7 @@ readable_counter(const struct prof_energy_counters *counters, int64_t device)
     for (size_t i = 0; i < counters->list.count; i++) {
         const struct prof_energy_counter *c = &counters->list.data[i];
         if (c->device == device)
-            return c->reset || c->samples.count < 2 ? NULL : c;
+            return c->reset || c->most_watts <= 0 ? NULL : c;
     }
     return NULL;
 }

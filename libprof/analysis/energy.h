@@ -16,8 +16,10 @@ struct prof_energy_counter {
     PROF_ARRAY(struct prof_energy_sample) samples;
     double age_ns; /* the counter's value is at most this old when it is read */
     double most_watts;
-    int64_t still_since; /* while it is read: when the newest value was read first */
-    bool reset;          /* it went back: nothing is known */
+    /* While it is read: the last reading, when the newest value was read first, and the reading
+     * before that. */
+    int64_t read_at, still_since, moved_after;
+    bool reset; /* it went back: nothing is known */
 };
 
 struct prof_energy_counters {

@@ -136,6 +136,57 @@ START_TEST(what_was_used_lies_between)
 }
 END_TEST
 
+/* Two recorders of one device, each of which reads every 0.1 s: nothing is lost, and a reading
+ * whose time was written down late is no reset. */
+START_TEST(two_recorders_of_one_device)
+{
+    char *sql = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&sql, &size);
+    for (int64_t at = 1000000; at < 20 * 1000000000ll; at += 50000000)
+        put_sample(out, at, counter_at(at));
+    put_sample(out, 5064000000, counter_at(5062000000)); /* the counter moves at 5.063 s */
+    put_sample(out, 5063500000, counter_at(5063500000));
+    struct prof_capture *c = with_rows(&sql, out);
+    struct prof_energy_counters counters = {0};
+    ck_ok(prof_energy_read(c, &counters, &err));
+    ck_assert_uint_ge(counters.list.data[0].samples.count, 190);
+    for (int64_t begin = 500000000; begin < 15000000000; begin += 110000000) {
+        struct prof_energy e = prof_energy_between(&counters, 1, begin, begin + 3000000000);
+        double used = used_at((double)begin + 3e9) - used_at((double)begin);
+        ck_assert(e.low <= used + 0.01 && e.high >= used - 0.01);
+        ck_assert(prof_energy_is_sharp(&e));
+    }
+    prof_energy_free(&counters);
+    prof_close(c);
+}
+END_TEST
+
+/* A counter that moves every 0.35 s: three to four readings are the same, and the last is up to
+ * that old. */
+START_TEST(slow_counter)
+{
+    char *sql = NULL;
+    size_t size = 0, sharp = 0;
+    FILE *out = open_memstream(&sql, &size);
+    for (int64_t at = 40000000; at < 20 * 1000000000ll; at += 100000000)
+        put_sample(out, at, (int64_t)(used_at((double)(at / 350000000 * 350000000)) * 1000));
+    struct prof_capture *c = with_rows(&sql, out);
+    struct prof_energy_counters counters = {0};
+    ck_ok(prof_energy_read(c, &counters, &err));
+    for (int64_t begin = 500000000; begin < 15000000000; begin += 1000000) {
+        struct prof_energy e = prof_energy_between(&counters, 1, begin, begin + 4500000000);
+        double used = used_at((double)begin + 4.5e9) - used_at((double)begin);
+        ck_assert_double_le(e.low, used + 0.01);
+        ck_assert_double_ge(e.high, used - 0.01);
+        sharp += prof_energy_is_sharp(&e);
+    }
+    ck_assert_uint_gt(sharp, 0);
+    prof_energy_free(&counters);
+    prof_close(c);
+}
+END_TEST
+
 START_TEST(devices_and_ranges_have_theirs)
 {
     struct prof_capture *c = make_up(
@@ -165,6 +216,8 @@ START_TEST(nothing_is_said_without_readings)
         "DELETE FROM device_clock WHERE id > 1",
         "UPDATE device_clock SET energy_mj = 5 WHERE id = 50", /* the driver was loaded again */
         "UPDATE device_clock SET energy_mj = -5",
+        "UPDATE device_clock SET energy_mj = 1000000",      /* it never moved */
+        "DELETE FROM device_clock WHERE start > 400000000", /* too short */
     };
     for (size_t i = 0; i < sizeof sqls / sizeof sqls[0]; i++) {
         struct prof_capture *c = make_up(sqls[i]);
@@ -190,4 +243,5 @@ START_TEST(nothing_is_said_without_readings)
 END_TEST
 
 CHECK_MAIN("energy", sixty_seconds_of_an_h200, what_was_used_lies_between,
-           devices_and_ranges_have_theirs, nothing_is_said_without_readings)
+           two_recorders_of_one_device, slow_counter, devices_and_ranges_have_theirs,
+           nothing_is_said_without_readings)

@@ -437,7 +437,7 @@ START_TEST(copies_and_memory)
 END_TEST
 
 /* 500 W by a counter that was read each 0.1 s; an iteration takes 0.5 s. */
-START_TEST(energy_of_iterations)
+static void extract_energy(const char *marks, struct prof_run *run)
 {
     struct scene s;
     scene_open(&s, "cuda", "gpu");
@@ -453,11 +453,24 @@ START_TEST(energy_of_iterations)
                   "INSERT INTO device_clock(device, start, energy_mj) VALUES(1, %d00000000, "
                   "%d0000)",
                   i, 700 + 5 * i);
-    struct prof_run run = extract(&s, NULL);
+    scene_sql(&s, "%s", marks);
+    *run = extract(&s, NULL);
+}
+
+START_TEST(energy_of_iterations)
+{
+    struct prof_run run;
+    extract_energy("", &run);
     const struct prof_metric *energy = find(&run, PROF_METRIC_ENERGY, "", NULL);
     ck_assert_ptr_nonnull(energy);
     ck_assert_int_eq(energy->sketch.count, 1); /* a mean: the counter is too slow for more */
     ck_assert_double_eq_tol(exp(energy->sketch.log_mean), 250000, 10000);
+    prof_run_free(&run);
+    /* Between two windows ran iterations that were not counted. */
+    extract_energy("INSERT INTO recording(process, start, begins) VALUES(1, 0, 1), "
+                   "(1, 4000000000, 0), (1, 5000000000, 1)",
+                   &run);
+    ck_assert_ptr_null(find(&run, PROF_METRIC_ENERGY, "", NULL));
     prof_run_free(&run);
 }
 END_TEST

@@ -5,6 +5,7 @@
 
 #include "libprof/analysis/compare/extract.h"
 #include "libprof/analysis/energy.h"
+#include "libprof/analysis/facts/iteration_parts.h"
 #include "libprof/base/saturate.h"
 
 #define LEAST_SHARE 0.001 /* of the iterations' time, for the sketch of a range to be kept */
@@ -26,6 +27,14 @@ static void add_series(struct prof_extract *x, enum prof_metric_family family, c
 
 #define SHARP 0.1 /* what the energy may be off, of itself */
 
+/* Iterations that were not recorded took energy too: then their number is not known. */
+static bool recorded_all(const struct prof_facts *f, int64_t thread, int64_t begin, int64_t end)
+{
+    size_t begun = prof_intervals_begun(&f->recorded, begin);
+    return begun && f->recorded.data[begun - 1].end >= end &&
+           !prof_is_paused(f, thread, begin, end);
+}
+
 /* All that all devices took from the first to the last steady iteration, divided by their number:
  * the steps of the counter are longer than most iterations. */
 static enum prof_status add_energy_metric(struct prof_extract *x, struct prof_error *err)
@@ -33,7 +42,7 @@ static enum prof_status add_energy_metric(struct prof_extract *x, struct prof_er
     struct prof_energy_counters counters = {0};
     struct prof_energy sum = {0};
     int64_t begin = INT64_MAX, end = INT64_MIN, count = 0;
-    PROF_TRY(prof_energy_read(x->capture, &counters, err));
+    bool whole = true;
     for (size_t i = 0; i < x->iterations.list.count; i++) {
         const struct prof_iteration *it = &x->iterations.list.data[i];
         int64_t done = prof_add(it->from, it->time_ns);
@@ -43,7 +52,12 @@ static enum prof_status add_energy_metric(struct prof_extract *x, struct prof_er
         begin = it->from < begin ? it->from : begin;
         end = done > end ? done : end;
     }
-    for (size_t i = 0; count && i < counters.list.count; i++) {
+    for (size_t i = 0; count && whole && i < x->iterations.list.count; i++)
+        whole = recorded_all(&x->facts, x->iterations.list.data[i].thread, begin, end);
+    if (!count || !whole)
+        return PROF_OK;
+    PROF_TRY(prof_energy_read(x->capture, &counters, err));
+    for (size_t i = 0; i < counters.list.count; i++) {
         struct prof_energy e =
             prof_energy_between(&counters, counters.list.data[i].device, begin, end);
         sum.joules += e.joules;
@@ -51,7 +65,7 @@ static enum prof_status add_energy_metric(struct prof_extract *x, struct prof_er
         sum.high += e.high;
     }
     prof_energy_free(&counters);
-    double each = count ? sum.joules * 1000 / (double)count : 0;
+    double each = sum.joules * 1000 / (double)count;
     if (each >= 1 && (sum.high - sum.low) / 2 <= SHARP * sum.joules)
         add_series(x, PROF_METRIC_ENERGY, &each, 1);
     return PROF_OK;

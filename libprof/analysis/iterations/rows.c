@@ -417,9 +417,11 @@ static void add_to_energy_span(struct energy_span *span, const struct prof_itera
 {
     int64_t end = prof_add(row->start_ns, row->duration_ns);
     if (!span->sum_ns)
-        *span = (struct energy_span){.begin = row->start_ns, .device = row->device};
+        *span = (struct energy_span){
+            .begin = row->start_ns, .end = row->start_ns, .device = row->device};
+    int64_t fresh = prof_subtract(end, row->start_ns > span->end ? row->start_ns : span->end);
+    span->sum_ns = prof_add(span->sum_ns, fresh > 0 ? fresh : 0);
     span->end = end > span->end ? end : span->end;
-    span->sum_ns = prof_add(span->sum_ns, row->duration_ns);
     span->several |= row->device != span->device;
 }
 
