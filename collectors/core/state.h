@@ -85,7 +85,7 @@ struct core_state {
     _Atomic uint32_t window_requests; /* changes that the sources do not know yet */
     uint64_t window_seen;             /* state of the control page at the last look */
     bool window_inside;               /* was a capture range open then? */
-    bool bare;                        /* born while CUPTI was not switched on yet; under the lock */
+    _Atomic bool bare;                /* born while CUPTI was not switched on yet */
     _Atomic bool window_reported;     /* what the sources know */
     _Atomic uint64_t window_count;    /* changes so far, at window_change[n % CORE_WINDOWS]: */
     _Atomic uint64_t window_change[CORE_WINDOWS]; /* CLOCK_MONOTONIC << 1 | open */

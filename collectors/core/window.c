@@ -143,6 +143,15 @@ static void emit_window(uint64_t time, bool open, uint32_t reason)
     collector_emit(&window);
 }
 
+/* Until now CUDA was not recorded, and that was no pause yet. True: it is one now. */
+static bool emit_window_without_cuda(struct core_state *state, uint32_t reason)
+{
+    bool lacks_cuda = atomic_exchange(&state->bare, false) && collector_attached(WIRE_SOURCE_CUDA);
+    if (lacks_cuda)
+        emit_window(atomic_load(&state->window_change[0]) >> 1, false, reason);
+    return lacks_cuda;
+}
+
 /* Recording is `open` since `time`: nothing when it was so before. Times never go back. */
 static void change(struct core_state *state, uint64_t time, bool open, uint32_t reason)
 {
@@ -154,10 +163,8 @@ static void change(struct core_state *state, uint64_t time, bool open, uint32_t 
     atomic_store_explicit(&state->window_change[count % CORE_WINDOWS], time << 1 | open,
                           memory_order_relaxed);
     atomic_store_explicit(&state->window_count, count + 1, memory_order_release);
-    /* Until now CUDA was not recorded, and that was no pause yet. */
-    if (state->bare && !open && collector_attached(WIRE_SOURCE_CUDA))
-        emit_window(atomic_load(&state->window_change[0]) >> 1, false, reason);
-    state->bare &= open;
+    if (!open)
+        emit_window_without_cuda(state, reason);
     emit_window(time, open, reason);
     if ((count + 1) % (CORE_WINDOWS / 4) == 0)
         collector_wake(); /* let the helper read what is due before we forget when it was */
@@ -192,6 +199,8 @@ static void follow_control_page(struct core_state *state, bool switched_on)
     uint32_t marks = atomic_load_explicit(&ranged, memory_order_relaxed);
     change(state, now, control_open(latest) && state->window_inside,
            atomic_load_explicit(&sampled_by, memory_order_relaxed) ? WIRE_WINDOW_SAMPLE : marks);
+    if (!collector_bare() && emit_window_without_cuda(state, WIRE_WINDOW_OVERHEAD))
+        emit_window(now, true, WIRE_WINDOW_OVERHEAD);
 }
 
 /* Other threads wait for the lock: what they changed has its time when they go on. */
@@ -251,6 +260,8 @@ void core_window_look(void)
     bool opens = !atomic_load(&state->window_reported) && collector_recording();
     if (opens)
         record_window_change(state);
+    else if (atomic_load(&state->bare) && !collector_bare())
+        core_run_recording(collector_recording());
     follow_safely(state, opens && collector_attached(WIRE_SOURCE_CUDA));
     record_window_change(state);
 }
@@ -355,7 +366,7 @@ void core_window_born(struct core_state *state, uint64_t now)
     uint64_t since = reported_since(state, page, now);
     state->window_seen = state_at(page, since);
     state->window_inside = inside_now();
-    state->bare = collector_bare();
+    atomic_store(&state->bare, collector_bare());
     bool open = control_open(state->window_seen) && state->window_inside;
     atomic_store(&state->window_reported,
                  collector_recording()); /* a source reads it when it starts */

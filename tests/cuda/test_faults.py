@@ -82,6 +82,16 @@ class Faults(replay.Case):
             self.assertIn("before CUDA was recorded", self.one(
                 db, "SELECT note FROM capture_health WHERE level = 'loss'"))
 
+    def test_iterations_that_end_before_cuda_is_recorded(self):
+        """What was launched until then is said to be missing, by each way in which CUDA is begun with."""
+        for option in ("--overhead=30%", "--overhead=measure"):
+            db = self.open(self.fake_run("steps_end", options=(option,), quiet=False).capture)
+            marks = db.execute("SELECT begins, start FROM recording ORDER BY start, begins").fetchall()
+            self.assertEqual((marks[0][0], marks[-1][0]), (0, 1), option)
+            self.assertLess(marks[0][1], self.one(db, "SELECT min(start) FROM range"))
+            self.assertGreater(self.count(db, "kernel", "start >= %d" % marks[-1][1]), 0)
+            self.assert_conserved(db)
+
     def test_killed_without_a_last_flush(self):
         """CUDA's calls come with the records: nothing that was not fetched is counted, so the capture is
         at risk however its counts balance, and says since when."""

@@ -225,3 +225,24 @@ int scenario_steps(void)
     }
     return more > 0;
 }
+
+/* Iterations that end before CUDA is recorded, and work that goes on without them. */
+int scenario_steps_end(void)
+{
+    play_topology();
+    play_launch("_Z3addPfi");
+    play_pause_ms(400); /* it is known that CUDA is used */
+    uint64_t begin = play_now();
+    unsigned more = 100;
+    while (more > 0 && play_now() - begin < 20000000000u) {
+        bool step = play_now() - begin < 500000000u;
+        more -= fake.stat(FAKE_SWITCHED) >= 1;
+        if (step)
+            perfkit_range_push("step");
+        play_launch("_Z3addPfi");
+        if (step)
+            perfkit_range_pop();
+        usleep(500);
+    }
+    return more > 0;
+}
