@@ -103,8 +103,8 @@ const struct prof_report_table prof_report_predictions_table = {
     .none = "no finding is replayed",
     .help = "The mean iteration of the finding's phase, and the same by a replay of its calls and "
             "operations without the fault, with all others: at its bound for kernels. Each by "
-            "itself; kernels do not slow each other down in the replay. perfkit what-if predicts "
-            "other changes.",
+            "itself; kernels do not slow each other down in the replay. A replay that saves more "
+            "than the finding's bound is left out. perfkit what-if predicts other changes.",
     .screen_rows = PROF_PREDICTIONS,
     ROWS(prof_prediction, prediction),
 };

@@ -1,9 +1,11 @@
 /* What holds for the findings of every capture: figures in a sentence are the finding's numbers, a
  * bound is what its formula says, and bounds sum to no more than the time. See programs.h. */
 #include <ctype.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "libprof/base/saturate.h"
 #include "tests/check_main.h"
 #include "tests/diagnosis/programs.h"
 
@@ -98,9 +100,26 @@ static void bound_check(const struct prof_finding *finding)
     ck_assert_int_eq((int64_t)alone, finding->alone_ns);
 }
 
+/* What is predicted to be saved is no more than what the finding says. */
+static void prediction_check(const struct prof_findings *findings,
+                             const struct prof_prediction *prediction)
+{
+    double times = fmax(1, (double)findings->phases[prediction->phase].iterations);
+    bool within = false;
+    for (size_t i = 0; i < findings->count; i++) {
+        const struct prof_finding *finding = &findings->rows[i];
+        int64_t most = prof_max(finding->bound_ns, finding->alone_ns);
+        within |= finding->rule == prediction->rule && finding->phase == prediction->phase &&
+                  prediction->saved_ns * times <= (double)most + 1;
+    }
+    ck_assert_msg(within, "%s: %.0f ns an iteration", prediction->rule->id, prediction->saved_ns);
+}
+
 void findings_check(const struct prof_findings *findings)
 {
     int64_t sum = 0;
+    for (size_t i = 0; i < findings->prediction_count; i++)
+        prediction_check(findings, &findings->predictions[i]);
     for (size_t i = 0; i < findings->count; i++) {
         const struct prof_finding *finding = &findings->rows[i];
         sentence_check(finding);

@@ -544,7 +544,8 @@ const char *prof_slice_text(enum prof_slice slice)
     return slices[slice][1];
 }
 
-/* Less than a thousandth is no prediction. */
+/* Less than a thousandth is no prediction. Nor is what a finding's bound contradicts: the replay
+ * then takes away more than the finding is about. */
 #define WORTH_PREDICTING 0.001
 
 static void add_predictions(struct prof_findings *result)
@@ -554,9 +555,11 @@ static void add_predictions(struct prof_findings *result)
         const struct prof_phase_row *phase = &result->phases[row->phase];
         double times = phase->iterations > 0 ? (double)phase->iterations : 1;
         double before = (double)phase->analysed_ns / times;
-        double saved = (double)row->whatif_ns / times;
+        double most = (double)prof_max(row->bound_ns, row->alone_ns) / times;
+        double saved = fmin((double)row->whatif_ns / times, most);
         if (row->bound_ns == PROF_UNKNOWN || row->whatif_ns == PROF_UNKNOWN ||
-            saved < WORTH_PREDICTING * before)
+            saved < WORTH_PREDICTING * before ||
+            (double)row->whatif_ns / times > most * (1 + HONEST))
             continue;
         result->predictions[result->prediction_count++] =
             (struct prof_prediction){.rule = row->rule,
