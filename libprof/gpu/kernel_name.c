@@ -96,9 +96,9 @@ static bool holds_one(const char *name, const char *const *list)
     return false;
 }
 
-/* Words in the names of a library's kernels: the first row that fits decides. A name `begins` after its
- * return type. cuBLAS brings CUTLASS's kernels under "Kernel2<cutlass_"; PyTorch's compiler and XLA
- * name what they made after what it computes. */
+/* Words in the names of a library's kernels: the first row that fits decides. A name `begins` after
+ * its return type. cuBLAS brings CUTLASS's kernels under "Kernel2<cutlass_"; PyTorch's compiler and
+ * XLA name what they made after what it computes. */
 static const struct {
     enum prof_library library;
     const char *text;
@@ -162,6 +162,19 @@ static const struct {
     {PROF_LIBRARY_CUTLASS, "cutlass", false},
 };
 
+/* Types of these libraries are arguments of any kernel: c10::Half of an extension of PyTorch,
+ * cub::Sum. The word says something only in the kernel's own name, and c10 also behind an anonymous
+ * namespace, in which ATen has its kernels. */
+static bool is_only_an_argument(const char *own, const char *text)
+{
+    static const char *const types[] = {"c10::", "cub::", "thrust::", "cutlass"};
+    bool is_type = false;
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        is_type |= !strcmp(text, types[i]);
+    const char *end = own + strcspn(own, "<("), *at = strcasestr(own, text);
+    return is_type && end != own && at && at >= end;
+}
+
 enum prof_library prof_name_library(const char *name)
 {
     const char *own = name ? prof_name_without_type(name) : NULL;
@@ -169,7 +182,8 @@ enum prof_library prof_name_library(const char *name)
         const char *text = library_words[i].text;
         bool fits = library_words[i].begins ? !strncmp(own, text, strlen(text))
                                             : strcasestr(name, text) != NULL;
-        if (fits && (strcmp(text, "loop_") != 0 || strstr(own, "_fusion")))
+        if (fits && (strcmp(text, "loop_") != 0 || strstr(own, "_fusion")) &&
+            !is_only_an_argument(own, text))
             return library_words[i].library;
     }
     return PROF_LIBRARY_NONE;
