@@ -11,11 +11,13 @@ OCL_COMMAND(clEnqueueReadBuffer,
             ocl_end_transfer(&command, result, bytes, WIRE_COPY_DTOH, WIRE_MEMORY_DEVICE,
                              WIRE_MEMORY_PAGEABLE, blocking))
 
+/* What an upload brings that waits for other commands, these may write yet. */
 OCL_COMMAND(clEnqueueWriteBuffer,
             (cl_command_queue queue, cl_mem buffer, cl_bool blocking, size_t offset, size_t bytes,
              const void *host, OCL_WAITS),
             (queue, buffer, blocking, offset, bytes, host),
-            ocl_end_upload(&command, result, buffer, offset, bytes, host, blocking))
+            ocl_end_upload(&command, result, buffer, offset, bytes,
+                           blocking || !waits ? host : NULL, blocking))
 
 OCL_COMMAND(clEnqueueCopyBuffer,
             (cl_command_queue queue, cl_mem from, cl_mem to, size_t from_offset, size_t to_offset,

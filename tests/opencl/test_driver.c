@@ -95,6 +95,14 @@ static cl_int CL_API_CALL launch(cl_command_queue queue, cl_kernel kernel, cl_ui
     return CL_SUCCESS;
 }
 
+static cl_int CL_API_CALL upload(cl_command_queue queue, cl_mem buffer, cl_bool blocking,
+                                 size_t offset, size_t bytes, const void *host, cl_uint waits,
+                                 const cl_event *wait_list, cl_event *out)
+{
+    (void)buffer, (void)blocking, (void)offset, (void)bytes, (void)host;
+    return launch(queue, NULL, 0, NULL, NULL, NULL, waits, wait_list, out);
+}
+
 static cl_int answer(const void *from, size_t bytes, size_t size, void *value, size_t *size_ret)
 {
     if (size_ret)
@@ -260,6 +268,7 @@ static const struct _cl_icd_dispatch below = {
     .clGetDeviceInfo = device_info,
     .clGetKernelInfo = kernel_info,
     .clEnqueueNDRangeKernel = launch,
+    .clEnqueueWriteBuffer = upload,
     .clRetainEvent = retain_event,
     .clReleaseEvent = release_event,
     .clGetEventInfo = event_info,
@@ -530,7 +539,6 @@ START_TEST(inactive)
 }
 END_TEST
 
-/* The layer's table and the list of names class a function alike. */
 /* Uploads of `bytes` to a place of its own; before each, the word at `changed` becomes another one
  * (SIZE_MAX: none does). How many are seen to bring what was there? */
 static int count_same(size_t place, size_t bytes, size_t changed)
@@ -558,6 +566,30 @@ START_TEST(uploads_of_the_same_bytes)
 }
 END_TEST
 
+/* 1: another command may write what is uploaded until then. 2: it has, as the call has ended. */
+START_TEST(uploads_that_wait)
+{
+    static const unsigned char data[4096];
+    cl_command_queue queue = queue_of(0);
+    cl_event first = NULL;
+    struct log log;
+    unsigned same = 0;
+    ck_assert_int_eq(enqueue(queue, &first), CL_SUCCESS);
+    for (int i = 0; i < 30; i++)
+        ck_assert_int_eq(layer->clEnqueueWriteBuffer(queue, (cl_mem)&memory_object[0], _i == 2, 0,
+                                                     sizeof data, data, _i != 0, _i ? &first : NULL,
+                                                     NULL),
+                         CL_SUCCESS);
+    ck_assert(log_open(&log, path));
+    for (size_t i = 0; i < log.count; i++)
+        same += log.list[i].record->head.type == WIRE_TRANSFER &&
+                log.list[i].record->head.flags & WIRE_SAME;
+    ck_assert_uint_eq(same, _i == 1 ? 0 : 28);
+    log_close(&log);
+}
+END_TEST
+
+/* The layer's table and the list of names class a function alike. */
 START_TEST(classes)
 {
     enum { WIRE_CLASS_NONE = -1 };
@@ -593,6 +625,7 @@ int main(void)
     tcase_add_test(tests, extensions);
     tcase_add_test(tests, classes);
     tcase_add_test(tests, uploads_of_the_same_bytes);
+    tcase_add_loop_test(tests, uploads_that_wait, 0, 3);
     suite_add_tcase(suite, tests);
     TCase *alone = tcase_create("without perfkit");
     tcase_set_timeout(alone, 300);
