@@ -61,15 +61,16 @@
 
   /* ---- tables of both ----------------------------------------------------------------------- */
 
-  const KEYS = { kernels: ['full_name'], transfers: ['name', 'source', 'target'], api: ['name'], waits: ['kind', 'name'], ranges: ['domain', 'name'] };
+  const KEYS = { kernels: ['full_name'], transfers: ['name', 'source', 'target'], api: ['name'], waits: ['kind', 'name'], ranges: ['domain', 'name', 'style'] };
   const signed = (format) => (v) => (v > 0 ? '+' : '') + format(v);
   const COLUMNS = [['change_ns', 'Change', 'ns', signed(f.duration)], ['baseline_total_ns', 'Total, baseline', 'ns'], ['total_ns', 'Total', 'ns'],
     ['baseline_count', 'Count, baseline', 'count'], ['count', 'Count', 'count'], ['baseline_average_ns', 'Average, baseline', 'ns'],
     ['average_ns', 'Average', 'ns'], ['name', 'Name', 'name']].map(([key, title, unit, format]) => ({ key, title, unit, format, shown: true, blank: true }));
 
-  /* Rows of both by name, what changed most first; unknown where a run has none. */
-  function both(own, base) {
-    const rows = new Map();
+  /* Rows of both by name, what changed most first; unknown where a run has none. So is the change where the table of a run was cut:
+   * the row may be behind its last one. */
+  P.bothRows = function (own, base) {
+    const rows = new Map(), cut = [base, own].map((table) => table.total_rows > table.rows.length);
     [base, own].forEach((table, which) => {
       const at = (row, key) => row[table.columns.findIndex((column) => column.key === key)];
       table.rows.forEach((row) => {
@@ -79,10 +80,11 @@
       });
     });
     return [...rows.values()].map(({ sides: [b, o], at, name }) => {
-      const value = (side, k) => (side ? side[k] : null), change = (o ? o[0] : 0) - (b ? b[0] : 0);
+      const value = (side, k) => (side ? side[k] : null), total = (side, which) => (side ? side[0] : cut[which] ? null : 0);
+      const change = P.unknown(total(o, 1)) || P.unknown(total(b, 0)) ? null : total(o, 1) - total(b, 0);
       return Object.assign([change, value(b, 0), value(o, 0), value(b, 1), value(o, 1), value(b, 2), value(o, 2), name], { at });
     }).sort((x, y) => Math.abs(y[0]) - Math.abs(x[0]));
-  }
+  };
 
   P.comparison = function () {
     const place = P.section('comparison-tables'), bases = P.data.baseline_tables;
@@ -93,13 +95,13 @@
     const section = el('div'), choose = el('select', { id: 'comparison-of', onchange: () => draw() },
       ...pairs.map(([own], k) => el('option', { value: k }, own.title)));
     function draw() {
-      const [own, base] = pairs[Number(choose.value) || 0], rows = both(own, base);
+      const [own, base] = pairs[Number(choose.value) || 0], rows = P.bothRows(own, base);
       section.replaceChildren();
       P.Table({ name: 'both', columns: COLUMNS, rows, total_rows: rows.length }, section,
         { locate: P.data.timeline.shown ? (row) => () => P.markRow(own.name, row.at, row[7], true) : null });
     }
     place.append(el('h3', { id: 'both-title' }, 'Both runs, by name'),
-      el('p', { class: 'faint' }, 'Whole runs: this one minus the baseline, what changed most first. Empty: not in that run. The arrow marks the instances of both on the timeline.'),
+      el('p', { class: 'faint' }, 'Whole runs: this one minus the baseline, what changed most first. Empty: not in that run, or (without a change) behind the last row that its table has here. The arrow marks the instances of both on the timeline.'),
       el('div', { class: 'tools' }, el('label', { for: choose.id }, 'Table'), choose), section);
     draw();
   };

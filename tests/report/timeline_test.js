@@ -396,6 +396,11 @@ const tests = {
     assert.ok(dom.groups[0].includes('this run: process 4242') && dom.groups[1].includes('baseline: process 4242'), String(dom.groups));
     assert.ok(await browser.run('return document.documentElement.scrollWidth <= window.innerWidth'));
     await isQuiet(browser, url);
+    const made = await browser.run(`const columns = ['total_ns', 'count', 'average_ns', 'style', 'domain', 'name'].map((key) => ({ key }));
+      const table = (rows, total_rows) => ({ name: 'ranges', columns, rows: rows.map(([ns, style, name]) => [ns, 1, ns, style, '', name]), total_rows });
+      return perfkit.bothRows(table([[9, 'push/pop', 'a'], [5, 'start/end', 'a'], [4, 'push/pop', 'b']], 3),
+        table([[7, 'push/pop', 'a'], [1, 'start/end', 'a'], [3, 'push/pop', 'c']], 4)).map((row) => [row[0], row[1], row[2], row[7]])`);
+    assert.deepStrictEqual(made, [[4, 1, 5, 'a start/end'], [-3, 3, null, 'c'], [2, 7, 9, 'a'], [null, null, 4, 'b']], 'by style; b may be behind the cut');
     const strange = report('normal', 'baseline=' + path('normal+steps'));
     await load(browser, strange.url);
     assert.deepStrictEqual(await browser.run(`const m = perfkit.timelineView.model, found = m.search('<b onload').found.length;
