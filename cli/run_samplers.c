@@ -492,7 +492,7 @@ static void sample_device_memory(struct memory_watch *watch, struct watched_devi
 }
 
 /* Clocks are those of a GPU at work: they are not read before the program has found it. The driver
- * takes milliseconds for the counter of energy: the more GPUs, the less often. */
+ * takes milliseconds for the counter of energy: the more GPUs it has found, the less often. */
 static void look_at_clocks(struct memory_watch *watch, struct watched_device *device,
                            struct prof_ingest *ingest)
 {
@@ -500,7 +500,10 @@ static void look_at_clocks(struct memory_watch *watch, struct watched_device *de
     if (!device->known || now - device->clocks_ns < CLOCKS_NS)
         return;
     struct prof_nvml_reading reading = prof_nvml_clocks(watch->nvml, device->uuid);
-    if (now - device->energy_ns >= CLOCKS_NS * watch->count) {
+    unsigned known = 0;
+    for (unsigned i = 0; i < watch->count; i++)
+        known += watch->devices[i].known;
+    if (now - device->energy_ns >= CLOCKS_NS * known) {
         reading.energy_mj = prof_nvml_energy(watch->nvml, device->uuid);
         device->energy_ns = now;
         now = prof_now_ns(); /* the counter is never newer than its time */

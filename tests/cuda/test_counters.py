@@ -275,6 +275,7 @@ class Counters(replay.Case):
             self.assertEqual(mj % 50000, 0)
             self.assertLessEqual(mj, (start + zero) // 100000000 * 50000)
         self.assertEqual(self.count(db, "device_clock", "sm_mhz = 1400"), self.count(db, "device_clock"))
+        self.assertEqual(len(rows), self.count(db, "device_clock"))  # GPUs that nobody uses take no turn
 
     # ---- two runs, and ends
 
