@@ -115,6 +115,16 @@ class Rocpd(NothingLeft):
         self.assertTrue(any("rocprofv3 (rocpd) schema 3" in text for text in notes), notes)
         self.assertTrue(any("3 values of counters" in text for text in notes), notes)
 
+    def test_direction_that_is_not_known(self):
+        path = path_of("directions.db")
+        rocpd_files.make(path, 3, pids=(300,), steps=1)
+        suffix = one(path, "SELECT substr(name, 19) FROM sqlite_master WHERE name LIKE 'rocpd_info_process%'")
+        with sqlite3.connect(path) as db:
+            db.execute(f'UPDATE "rocpd_memory_copy{suffix}" SET src_agent_id = NULL, dst_agent_id = NULL')
+            db.execute(f'UPDATE "rocpd_memory_copy{suffix}" SET name_id = NULL WHERE id = 2')
+        db.close()
+        self.assertEqual(ask(import_file(path), "SELECT kind FROM transfer ORDER BY start"), [(1,), (0,), (8,)])
+
     def test_what_is_broken(self):
         path = path_of("broken.db")
         rocpd_files.make(path, 4, pids=(300,), steps=2)
