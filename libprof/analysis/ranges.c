@@ -7,6 +7,7 @@
 #include "libprof/analysis/events.h"
 #include "libprof/analysis/range_index.h"
 #include "libprof/analysis/group.h"
+#include "libprof/analysis/intervals.h"
 #include "libprof/base/saturate.h"
 
 /* Device work of the calls made inside a range. */
@@ -17,7 +18,8 @@ struct device_work {
 struct group {
     int64_t open, self_ns;
     struct device_work work;
-    struct prof_energy energy;
+    struct prof_intervals times; /* for its energy */
+    bool no_energy;
     struct prof_gather duration;
 };
 
@@ -71,23 +73,34 @@ static int64_t length_of(const struct prof_range_node *node)
     return node->end == INT64_MAX ? PROF_UNKNOWN : prof_subtract(node->end, node->begin);
 }
 
-/* Shorter ranges are lost in the steps of the counter. NaN sticks. */
+/* Shorter ranges are lost in the steps of the counter. */
 #define SHORT_NS 100000000
 
-static void add_range_energy(const struct work *w, struct group *g,
-                             const struct prof_range_node *node)
+static bool add_energy_time(const struct work *w, struct group *g,
+                            const struct prof_range_node *node)
 {
-    struct prof_energy e = {NAN, NAN, NAN};
-    if (w->energy.list.count == 1 && prof_subtract(node->end, node->begin) >= SHORT_NS)
-        e = prof_energy_between(&w->energy, w->energy.list.data[0].device, node->begin, node->end);
-    g->energy.joules += e.joules;
-    g->energy.low += e.low;
-    g->energy.high += e.high;
+    g->no_energy |= w->energy.list.count != 1 || prof_subtract(node->end, node->begin) < SHORT_NS;
+    return g->no_energy || prof_intervals_add(&g->times, node->begin, node->end);
+}
+
+/* While at least one of them was open: ranges of several threads do not take it twice. */
+static struct prof_energy range_energy(const struct work *w, struct group *g)
+{
+    struct prof_energy sum = {0};
+    prof_intervals_normalise(&g->times);
+    for (size_t i = 0; !g->no_energy && i < g->times.count; i++) {
+        struct prof_energy e = prof_energy_between(&w->energy, w->energy.list.data[0].device,
+                                                   g->times.data[i].begin, g->times.data[i].end);
+        sum.joules += e.joules;
+        sum.low += e.low;
+        sum.high += e.high;
+    }
+    return prof_energy_is_sharp(&sum) ? sum : (struct prof_energy){NAN, NAN, NAN};
 }
 
 /* Children stand after their parents, so one walk backwards hands work up and takes nested time off
  * its parent. A name that is nested in itself counts an operation once per range, as documented. */
-static void sum_range_work(struct work *w)
+static bool sum_range_work(struct work *w)
 {
     for (size_t i = w->index.nodes.count; i-- > 0;) {
         const struct prof_range_node *node = &w->index.nodes.data[i];
@@ -111,9 +124,11 @@ static void sum_range_work(struct work *w)
         } else {
             prof_gather_add(&g->duration, &w->budget, length);
             g->self_ns = prof_add(g->self_ns, length);
-            add_range_energy(w, g, node);
+            if (!add_energy_time(w, g, node))
+                return false;
         }
     }
+    return true;
 }
 
 PROF_ORDER(by_range_sum, struct prof_range_row,
@@ -146,8 +161,7 @@ static bool make_range_rows(struct work *w, struct prof_range_summary *result)
             .memcpys = g->work.memcpys,
             .memsets = g->work.memsets,
             .memcpy_memset_ns = g->work.memcpy_memset_ns,
-            .energy =
-                prof_energy_is_sharp(&g->energy) ? g->energy : (struct prof_energy){NAN, NAN, NAN},
+            .energy = range_energy(w, g),
         };
         result->ranges += r->duration_ns.count + r->open;
         result->open += r->open;
@@ -196,13 +210,12 @@ enum prof_status prof_range_summary(struct prof_capture *capture, const struct p
         status = scan_ranges(&w, err);
     if (!status)
         status = prof_energy_read(capture, &w.energy, err);
-    if (!status) {
-        sum_range_work(&w);
-        if (!make_range_rows(&w, result))
-            status = prof_out_of_memory(err);
-    }
-    for (size_t i = 0; w.groups && i < w.names.list.count; i++)
+    if (!status && (!sum_range_work(&w) || !make_range_rows(&w, result)))
+        status = prof_out_of_memory(err);
+    for (size_t i = 0; w.groups && i < w.names.list.count; i++) {
         prof_gather_free(&w.groups[i].duration);
+        prof_array_free(&w.groups[i].times);
+    }
     free(w.groups);
     prof_range_groups_free(&w.names);
     prof_range_index_close(&w.index);

@@ -191,7 +191,8 @@ START_TEST(devices_and_ranges_have_theirs)
 {
     struct prof_capture *c = make_up(
         "INSERT INTO range(start, duration, thread, name) VALUES(1000000000, 8000000000, 1, 1),"
-        "(10000000000, 2000000000, 1, 1), (13000000000, 20000000, 1, 2);");
+        "(10000000000, 2000000000, 1, 1), (13000000000, 20000000, 1, 2),"
+        "(2000000000, 6000000000, 1, 1);"); /* nested: its energy is that of the outer one */
     struct prof_utilisation u;
     struct prof_range_summary ranges;
     ck_ok(prof_utilisation(c, NULL, 0, 0, &u, &err));
