@@ -27,12 +27,13 @@ static void add_series(struct prof_extract *x, enum prof_metric_family family, c
 
 #define SHARP 0.1 /* what the energy may be off, of itself */
 
-/* Iterations that were not recorded took energy too: then their number is not known. */
-static bool recorded_all(const struct prof_facts *f, int64_t thread, int64_t begin, int64_t end)
+/* Iterations that were not recorded took energy too: then their number is not known. `last`: when
+ * the last one begins; a window may close before its device work is done. */
+static bool recorded_all(const struct prof_facts *f, int64_t thread, int64_t begin, int64_t last)
 {
     size_t begun = prof_intervals_begun(&f->recorded, begin);
-    return begun && f->recorded.data[begun - 1].end >= end &&
-           !prof_is_paused(f, thread, begin, end);
+    return begun && f->recorded.data[begun - 1].end > last &&
+           !prof_is_paused(f, thread, begin, prof_add(last, 1));
 }
 
 /* All that all devices took from the first to the last steady iteration, divided by their number:
@@ -41,7 +42,7 @@ static enum prof_status add_energy_metric(struct prof_extract *x, struct prof_er
 {
     struct prof_energy_counters counters = {0};
     struct prof_energy sum = {0};
-    int64_t begin = INT64_MAX, end = INT64_MIN, count = 0;
+    int64_t begin = INT64_MAX, last = INT64_MIN, end = INT64_MIN, count = 0;
     bool whole = true;
     for (size_t i = 0; i < x->iterations.list.count; i++) {
         const struct prof_iteration *it = &x->iterations.list.data[i];
@@ -49,15 +50,16 @@ static enum prof_status add_energy_metric(struct prof_extract *x, struct prof_er
         if (!it->steady)
             continue;
         count++;
-        begin = it->from < begin ? it->from : begin;
-        end = done > end ? done : end;
+        begin = prof_min(it->from, begin);
+        last = prof_max(it->from, last);
+        end = prof_max(done, end);
     }
     for (size_t i = 0; count && whole && i < x->iterations.list.count; i++)
-        whole = recorded_all(&x->facts, x->iterations.list.data[i].thread, begin, end);
+        whole = recorded_all(&x->facts, x->iterations.list.data[i].thread, begin, last);
     if (!count || !whole)
         return PROF_OK;
-    PROF_TRY(prof_energy_read(x->capture, &counters, err));
-    for (size_t i = 0; i < counters.list.count; i++) {
+    enum prof_status status = prof_energy_read(x->capture, &counters, err);
+    for (size_t i = 0; !status && i < counters.list.count; i++) {
         struct prof_energy e =
             prof_energy_between(&counters, counters.list.data[i].device, begin, end);
         sum.joules += e.joules;
@@ -66,9 +68,9 @@ static enum prof_status add_energy_metric(struct prof_extract *x, struct prof_er
     }
     prof_energy_free(&counters);
     double each = sum.joules * 1000 / (double)count;
-    if (each >= 1 && (sum.high - sum.low) / 2 <= SHARP * sum.joules)
+    if (!status && each >= 1 && (sum.high - sum.low) / 2 <= SHARP * sum.joules)
         add_series(x, PROF_METRIC_ENERGY, &each, 1);
-    return PROF_OK;
+    return status;
 }
 
 /* In order of time over all threads, so that batch means follow the run. */
