@@ -43,6 +43,7 @@ bool prof_range_name_is_operator(const char *name)
         "c10d_functional::",
         "_c10d_functional::",
         "fbgemm::",
+        "gloo:",
         "inductor::",
         "mkldnn::",
         "nccl:",

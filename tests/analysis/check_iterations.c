@@ -284,6 +284,29 @@ START_TEST(set_up_and_idle_ranges_are_none)
 }
 END_TEST
 
+/* Where nothing is known of a device, as before CUDA is recorded: neither what --pytorch says of
+ * Python's garbage collections, nor an operator. */
+START_TEST(collections_and_operators_are_none)
+{
+    static const char *const names[] = {"garbage collection, generation 0", "gloo:some_operator"};
+    begin();
+    for (int i = 0; i < 30; i++) {
+        scene_push(&s, names[_i]);
+        scene_host(&s, 900 * US);
+        scene_pop(&s);
+        if (i % 3)
+            continue;
+        scene_push(&s, "Net");
+        scene_host(&s, 100 * US);
+        scene_pop(&s);
+    }
+    struct prof_capture *capture = find(NULL);
+    ck_assert_uint_eq(findings.phase_count, 1);
+    is_phase(0, "Net", 9);
+    finish(capture);
+}
+END_TEST
+
 /* However long pauses and kernels are. */
 START_TEST(noise_changes_no_counts)
 {
@@ -461,6 +484,7 @@ int main(void)
     tcase_add_test(core, so_many_cannot_be_skipped);
     tcase_add_loop_test(core, what_holds_its_warm_up_is_no_iteration, 0, 2);
     tcase_add_loop_test(core, set_up_and_idle_ranges_are_none, 0, 5);
+    tcase_add_loop_test(core, collections_and_operators_are_none, 0, 2);
     tcase_add_loop_test(core, noise_changes_no_counts, 0, 3);
     tcase_add_test(core, breaks_are_no_part_of_the_loop);
     tcase_add_loop_test(core, single_pauses_decide_no_severity, 0, 3);

@@ -73,14 +73,29 @@ static bool is_of_engine(const struct prof_facts *f, const struct prof_range_lan
     return name && !strncmp(name, engine, sizeof engine - 1);
 }
 
+/* What `perfkit run --pytorch` makes of Python's garbage collections. */
+static bool is_collection(const char *name)
+{
+    static const char collection[] = "garbage collection, generation ";
+    return name && !strncmp(name, collection, sizeof collection - 1);
+}
+
+static bool has_collections_only(const struct prof_facts *f, const struct prof_range_lane *lane)
+{
+    size_t i = 0;
+    while (i < lane->count &&
+           is_collection(f->range_texts.list.data[f->ranges.nodes.data[lane->nodes[i]].group]))
+        i++;
+    return i == lane->count;
+}
+
 /* Ranges that a library puts around its own calls are no iterations. */
 static bool is_place(const struct prof_facts *f, const struct prof_range_lane *lane)
 {
-    static const char *const libraries[] = {DECLARED_DOMAIN, "perfkit.collective", "NCCL",
-                                            "CCCL"};
+    static const char *const libraries[] = {DECLARED_DOMAIN, "perfkit.collective", "NCCL", "CCCL"};
     const char *domain = prof_string(f->capture, lane->domain, NULL);
     return (!domain || !is_one_of(domain, libraries, sizeof libraries / sizeof *libraries)) &&
-           lane->count && !is_of_engine(f, lane);
+           lane->count && !is_of_engine(f, lane) && !has_collections_only(f, lane);
 }
 
 static bool is_in_time(const struct prof_facts *f, const struct prof_range_node *node)
@@ -105,7 +120,7 @@ static uint32_t find_range_path(struct prof_range_paths *paths, uint32_t parent,
     bool set_up = name->set_up || (around && around->set_up);
     const char *text = paths->facts->range_texts.list.data[group];
     bool step = text && prof_collective_range(NULL, text) == PROF_COLLECTIVE_NONE &&
-                !prof_range_name_is_operator(text);
+                !prof_range_name_is_operator(text) && !is_collection(text);
     struct prof_range_path *path = prof_array_add(&paths->list);
     if (!path || !prof_map_put(&paths->index, key, paths->list.count - 1)) {
         *failed = true;
