@@ -137,26 +137,44 @@ static enum prof_status listen_address(const struct serve_options *options, int 
     return status;
 }
 
-/* A socket whose server is gone is replaced. */
-static enum prof_status listen_socket(const char *path, int *fd, struct prof_error *err)
+/* A socket whose server is gone is replaced; any other file stays. (To connect to one that is no
+ * socket is refused just so.) */
+static void remove_stale_socket(const char *path, const struct sockaddr_un *address)
+{
+    struct stat info;
+    if (lstat(path, &info) || !S_ISSOCK(info.st_mode))
+        return;
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return;
+    if (connect(fd, (const struct sockaddr *)address, sizeof *address) && errno == ECONNREFUSED)
+        unlink(path);
+    close(fd);
+}
+
+/* *own: the file, to remove no other at the end. */
+static enum prof_status listen_socket(const char *path, int *fd, struct stat *own,
+                                      struct prof_error *err)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     if (strlen(path) >= sizeof address.sun_path)
         return prof_fail(err, PROF_INVALID, "--socket %s: the path is too long", path);
     strcpy(address.sun_path, path);
-    *fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (*fd >= 0 && connect(*fd, (struct sockaddr *)&address, sizeof address) &&
-        errno == ECONNREFUSED)
-        unlink(path);
-    if (*fd >= 0)
-        close(*fd);
+    remove_stale_socket(path, &address);
     *fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     mode_t before = umask(0177);
     bool bound = *fd >= 0 && !bind(*fd, (struct sockaddr *)&address, sizeof address);
     umask(before);
-    if (!bound || listen(*fd, SOMAXCONN))
+    if (!bound || listen(*fd, SOMAXCONN) || lstat(path, own))
         return prof_fail_errno(err, PROF_SYSTEM, "cannot listen on %s", path);
     return PROF_OK;
+}
+
+static void remove_own_socket(const char *path, const struct stat *own)
+{
+    struct stat now;
+    if (!lstat(path, &now) && now.st_ino == own->st_ino && now.st_dev == own->st_dev)
+        unlink(path);
 }
 
 static void print_place(const struct cli_command *command, const struct serve_options *options,
@@ -182,6 +200,15 @@ static void end_serving(int signal)
 {
     (void)signal;
     ended = 1;
+}
+
+/* Not the end of the terminal where nohup has it ignored. */
+static void catch_ends(void)
+{
+    signal(SIGINT, end_serving);
+    signal(SIGTERM, end_serving);
+    if (signal(SIGHUP, end_serving) == SIG_IGN)
+        signal(SIGHUP, SIG_IGN);
 }
 
 /* Once: what is wrong for long is said at its begin. `message` "": nothing is. */
@@ -254,9 +281,10 @@ static enum prof_status find_served(const struct serve_options *options, const c
         *err = (struct prof_error){0};
         return PROF_OK; /* none yet */
     }
-    /* All that is there: the counters begin with it. */
-    while (!status && metrics->model && !metrics->model->caught_up &&
-           metrics->model->phase != TUI_GONE && metrics->model->phase != TUI_LET_GO)
+    /* All that is there: the counters begin with it, unless it cannot be read now. */
+    while (!status && !ended && metrics->model && !metrics->model->caught_up &&
+           !metrics->model->error.message[0] && metrics->model->phase != TUI_GONE &&
+           metrics->model->phase != TUI_LET_GO)
         status = serve_metrics_look(metrics, 0, err);
     return status;
 }
@@ -268,6 +296,7 @@ static int serve_run(const struct cli_command *command, int argc, char **argv)
     struct serve_metrics metrics = {0};
     struct serve_http *http = NULL;
     struct prof_error err = {0};
+    struct stat own;
     char token[MOST_TOKEN];
     int exit_status, fd = -1;
     if (!cli_parse(command, argc, argv, &options, &operands, &exit_status))
@@ -280,13 +309,12 @@ static int serve_run(const struct cli_command *command, int argc, char **argv)
         options.delay = 100000000;
     metrics.top = options.top;
     metrics.filter.iteration = options.iteration;
-    signal(SIGINT, end_serving);
-    signal(SIGTERM, end_serving);
+    catch_ends();
     enum prof_status status = serve_http_load(&err);
     if (!status && options.token_file)
         status = read_token(options.token_file, token, &err);
     if (!status)
-        status = options.socket ? listen_socket(options.socket, &fd, &err)
+        status = options.socket ? listen_socket(options.socket, &fd, &own, &err)
                                 : listen_address(&options, &fd, &err);
     bool bound = !status && options.socket;
     if (!status)
@@ -301,7 +329,7 @@ static int serve_run(const struct cli_command *command, int argc, char **argv)
     serve_http_stop(http);
     serve_metrics_free(&metrics);
     if (bound)
-        unlink(options.socket);
+        remove_own_socket(options.socket, &own);
     if (!status)
         return CLI_OK;
     cli_say(command->name, "%s", err.message);

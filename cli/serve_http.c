@@ -315,7 +315,7 @@ static enum MHD_Result answer_made(struct MHD_Connection *connection, struct job
     struct stat info;
     bool ok = job->status == CLI_OK;
     FILE *file = ok ? job->output : job->errors;
-    int fd = job->made || !file ? -1 : dup(fileno(file));
+    int fd = job->made || !file ? -1 : fcntl(fileno(file), F_DUPFD_CLOEXEC, 3);
     if (fd >= 0 && !fstat(fd, &info))
         job->made = with_headers(mhd.create_response_from_fd64((uint64_t)info.st_size, fd),
                                  ok ? job->type : "text/plain; charset=utf-8");

@@ -9,6 +9,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import socket
 import sqlite3
 import subprocess
@@ -278,6 +279,25 @@ class Access(Case):
         status, error = self.refused("--socket", path, path_of("normal"))
         self.assertEqual((status, "Address already in use" in error), (1, True), error)
         self.assertEqual(server.stop(), 0)
+        self.assertFalse(os.path.exists(path))
+
+    def test_no_file_of_another_is_removed(self):
+        path = os.path.join(work, "notes.txt")
+        with open(path, "w") as file:
+            file.write("of the user")
+        status, error = self.refused("--socket", path, path_of("normal"))
+        self.assertEqual((status, "in use" in error), (1, True), error)
+        with open(path) as file:
+            self.assertEqual(file.read(), "of the user")
+        os.remove(path)
+        server = Server(perfkit, "--socket", path, path_of("normal"), port=None)
+        os.remove(path)
+        later = Server(perfkit, "--socket", path, path_of("normal"), port=None)
+        self.assertEqual(server.stop(), 0)
+        self.assertEqual(later.get("/events")[0], 200)
+        later.process.send_signal(signal.SIGHUP)
+        self.assertEqual(later.process.wait(), 0)
+        later.process.stderr.close()
         self.assertFalse(os.path.exists(path))
 
     def test_what_is_wrong_is_said(self):
