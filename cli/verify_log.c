@@ -134,7 +134,11 @@ static enum prof_status read_log(struct score_log *log, struct prof_error *err)
                                "%s: cannot be opened", log->path);
     while (!status && (length = getline(&text, &room, file)) > 0) {
         cJSON *line = NULL;
-        if (prof_document_parse(text, (size_t)length, log->path, &line, NULL)) {
+        enum prof_status parsed = prof_document_parse(text, (size_t)length, log->path, &line, NULL);
+        if (parsed == PROF_NOMEM) {
+            status = prof_out_of_memory(err);
+        } else if (prof_document_real(line, "perfkit_verify_log") != 1) {
+            cJSON_Delete(line);
             log->damaged++;
         } else if (prof_array_add(&log->rows)) {
             read_score(log, line);

@@ -128,6 +128,46 @@ START_TEST(fused_launches_are_saved)
 }
 END_TEST
 
+/* Of all at once: each is made, in whatever order; of two values the later one holds. */
+START_TEST(changes_do_not_undo_each_other)
+{
+    static const struct {
+        const char *first, *second;
+        int as; /* as `first` and `second` swapped: -1; as the second one by itself: 1 */
+    } pairs[] = {
+        {"fuse/8:add_bias", "device=V100", -1},
+        {"launch=20us", "launch=0us", 1},
+        {"launch=0.5x", "launch=20us", 1},
+    };
+    struct shape_of_step small = {.small = 240, .launch = 6 * US, .host = 5 * US};
+    struct prof_capture *capture = run_steps(&small, STEPS);
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
+        struct prof_what_if got = predict(capture, pairs[i].first, pairs[i].second);
+        struct prof_what_if swapped = predict(capture, pairs[i].second, pairs[i].first);
+        double expected = pairs[i].as < 0 ? swapped.rows[2].predicted_ns : got.rows[1].predicted_ns;
+        ck_assert_msg(fabs(got.rows[2].predicted_ns / expected - 1) < 1e-6, "%s: %.0f, %.0f",
+                      pairs[i].first, got.rows[2].predicted_ns, expected);
+        ck_assert(fabs(got.rows[0].predicted_ns / got.rows[2].predicted_ns - 1) > 0.01);
+        prof_what_if_free(&got);
+        prof_what_if_free(&swapped);
+    }
+    prof_close(capture);
+}
+END_TEST
+
+/* The largest values there may be, of long operations. */
+START_TEST(no_prediction_overflows)
+{
+    struct shape_of_step slow = {.small = 24, .launch = 5 * US, .host = 3600000000ll * US};
+    struct prof_capture *capture = run_steps(&slow, STEPS);
+    struct prof_what_if got = predict(capture, "host=1000000x", "kernel:*=10000s");
+    for (size_t i = 0; i < got.count; i++)
+        ck_assert(got.rows[i].predicted_ns > got.median_ns && got.rows[i].saved_ns < 0);
+    prof_what_if_free(&got);
+    prof_close(capture);
+}
+END_TEST
+
 START_TEST(kernels_of_a_stream_may_overlap)
 {
     struct shape_of_step step = usual;
@@ -145,7 +185,7 @@ START_TEST(what_fits_nothing_is_refused)
     static const char *const wrong[] = {"kernel:none*=0", "p2p=0.5x",      "kernel:add_bias=fast",
                                         "speed=2x",       "device=Abacus", "fuse/1:add_bias",
                                         "sync=3us",       "memcpy=1e9x",   "kernel:add_bias=1e9s",
-                                        "launch"};
+                                        "launch",         "sync=0.5x"};
     struct prof_capture *capture = run_steps(&usual, STEPS);
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         struct prof_error err = {0};
@@ -167,6 +207,7 @@ START_TEST(without_iterations_nothing_is_predicted)
     ck_assert(!prof_what_if(capture, NULL, NULL, 0, &result, &err));
     ck_assert_str_eq(result.why_none, "nothing repeats in this capture");
     ck_assert_uint_eq(result.count, 0);
+    ck_assert(isnan(result.low_ns) && isnan(result.high_ns) && isnan(result.share[0]));
     prof_what_if_free(&result);
     prof_close(capture);
 }
@@ -180,6 +221,8 @@ int main(void)
     tcase_add_loop_test(all, a_change_is_predicted, 0,
                         (int)(sizeof known_changes / sizeof known_changes[0]));
     tcase_add_test(all, fused_launches_are_saved);
+    tcase_add_test(all, changes_do_not_undo_each_other);
+    tcase_add_test(all, no_prediction_overflows);
     tcase_add_test(all, kernels_of_a_stream_may_overlap);
     tcase_add_test(all, what_fits_nothing_is_refused);
     tcase_add_test(all, without_iterations_nothing_is_predicted);

@@ -151,10 +151,10 @@ if os.path.exists("scores.jsonl"):
 for after, status in (("normal.sqlite", 0), ("normal.sqlite", 0), ("more.sqlite", 3)):  # what is refused has no score
     run("verify", "--log=scores.jsonl", "normal.sqlite", after, "--json", statuses=(status,))
 with open("scores.jsonl", "a", encoding="utf-8") as scores:
-    scores.write('{"cut off\n')
+    scores.write('{"cut off\n{"of": "another program"}\n[1]\n')
 kept = run("verify", "--log=scores.jsonl", "--json")
 check("verify-log.json", kept, "verify --log")
-assert kept["scores"]["total_rows"] == 2 and kept["damaged_lines"] == 1 and kept["predictions"] == 0, kept
+assert kept["scores"]["total_rows"] == 2 and kept["damaged_lines"] == 3 and kept["predictions"] == 0, kept
 assert {row["saved_ns"] for row in kept["scores"]["rows"]} == {0}, kept
 check("what-if.json", run("what-if", "normal.sqlite", "--set", "kernel:*=0.5x", "--json", statuses=(0, 3)), "what-if")
 check("version.json", run("version", "--json"), "version")

@@ -173,7 +173,10 @@ enum prof_status prof_what_if(struct prof_capture *capture, const struct prof_fi
 {
     struct prof_facts facts;
     const char *why_none = prof_why_not_judged(capture, filter);
-    *result = (struct prof_what_if){.median_ns = NAN, .replayed_ns = NAN};
+    *result =
+        (struct prof_what_if){.median_ns = NAN, .low_ns = NAN, .high_ns = NAN, .replayed_ns = NAN};
+    for (int b = 0; b < PROF_LIMITS; b++)
+        result->share[b] = NAN;
     if (why_none) {
         snprintf(result->why_none, sizeof result->why_none, "%s", why_none);
         return PROF_OK;

@@ -37,6 +37,7 @@ static bool read_change_value(const char *text, struct value *value)
     for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
         if (!strcmp(end, units[i].unit)) {
             value->number = number * units[i].ns;
+            value->is_share = number == 0;
             return (value->number >= 1 && value->number <= MOST_NS) || number == 0;
         }
     return value->is_share && number <= MOST_SHARE;
@@ -204,7 +205,7 @@ static enum prof_status change_device(struct prof_change *change, const struct p
                              "device=%s: the recorded device's peaks are not "
                              "known",
                              name);
-        *op_edit_slot(change, i) = (struct prof_op_edit){.cut = 1 - ratio};
+        combine_edits(op_edit_slot(change, i), &(struct prof_op_edit){.cut = 1 - ratio});
         change->shapes = true;
     }
     return PROF_OK;
@@ -241,14 +242,13 @@ static bool change_calls(struct prof_change *change, const char *what, const str
 static bool change_host(struct prof_change *change, const char *what, const struct value *value)
 {
     struct prof_edit *edit = &change->edit;
-    bool share = value->given && value->is_share, time = value->given && !value->is_share;
+    bool share = value->given && value->is_share;
     if (!strcmp(what, "graph") && !value->given)
         edit->free_launch = true;
-    else if (!strcmp(what, "launch") && time)
-        edit->launch_ns = (int64_t)value->number;
-    else if (!strcmp(what, "launch") && share)
-        edit->cut_launch = 1 - value->number;
-    else if (!strcmp(what, "host") && share)
+    else if (!strcmp(what, "launch") && value->given) {
+        edit->launch_ns = share ? 0 : (int64_t)value->number;
+        edit->cut_launch = share ? 1 - value->number : 0;
+    } else if (!strcmp(what, "host") && share)
         edit->cut_host = 1 - value->number;
     else if (!strcmp(what, "wait") && !value->given)
         edit->one_wait_a_step = true;
@@ -294,6 +294,10 @@ static enum prof_status add_change(struct prof_change *change, const struct prof
         return prof_fail(err, PROF_INVALID,
                          "%s=%s: not a value: 0.5x is a share that stays, 12us a time, 0 none",
                          what, written);
+    if (!strcmp(what, "sync") && value.number != 0)
+        return prof_fail(err, PROF_INVALID,
+                         "sync=%s: a wait ends when the work does: sync=0 or wait takes it away",
+                         written);
     struct prof_op_edit edit = op_edit(&value);
     if ((words = fused_words(what, &edit))) {
         edit.fused = next_fused(change, f);

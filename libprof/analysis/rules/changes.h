@@ -6,8 +6,8 @@
 
 struct prof_change {
     struct prof_edit edit; /* edit.ops is its own */
-    bool shapes, calls;    /* it is about operations; about calls of `classes` */
-    unsigned classes;      /* bits of enum wire_class */
+    bool shapes;           /* it is about operations */
+    unsigned classes;      /* bits of enum wire_class: it is about these calls */
 };
 
 /* Add the change to `change`, which began as {0}; of two about the same operations the later one

@@ -342,9 +342,15 @@ struct run {
 
 static struct moment spend_on(struct moment moment, enum prof_limit what, int64_t ns)
 {
-    moment.at += ns;
-    moment.of[what] += ns;
+    moment.at = prof_add(moment.at, ns);
+    moment.of[what] = prof_add(moment.of[what], ns);
     return moment;
+}
+
+/* A share may be a million: of what is long, a year is as good as all. */
+static int64_t take_share(int64_t ns, double share)
+{
+    return (int64_t)fmin((double)ns * share, 3.2e16);
 }
 
 static struct moment later(struct moment a, struct moment b)
@@ -383,7 +389,7 @@ static struct moment host_time(const struct run *run, const struct prof_replay_i
     if ((edit->no_host_gaps && gap > launching) ||
         (edit->free_launch && launches && gap <= launching) || gap <= without)
         gap = 0;
-    gap = (int64_t)((double)gap * (1 - edit->cut_host));
+    gap = take_share(gap, 1 - edit->cut_host);
     return later(spend_on(from->is, PROF_LIMIT_HOST, gap), thread->is);
 }
 
@@ -448,7 +454,7 @@ static int64_t edited_duration(const struct prof_replay_item *item, const struct
 {
     if (edit->fused && edit->together)
         return merged ? 0 : edit->each_ns;
-    return edit->each_ns ? edit->each_ns : (int64_t)((double)item->op_duration * (1 - edit->cut));
+    return edit->each_ns ? edit->each_ns : take_share(item->op_duration, 1 - edit->cut);
 }
 
 static int64_t launch_call(const struct run *run, const struct prof_replay_item *item)
@@ -456,9 +462,7 @@ static int64_t launch_call(const struct run *run, const struct prof_replay_item 
     const struct prof_edit *edit = run->edit;
     if (edit->free_launch)
         return prof_min(item->duration, NODE_NS);
-    if (edit->launch_ns)
-        return edit->launch_ns;
-    return (int64_t)((double)item->duration * (1 - edit->cut_launch));
+    return edit->launch_ns ? edit->launch_ns : take_share(item->duration, 1 - edit->cut_launch);
 }
 
 static void use_stream(struct run *run, uint32_t stream)
@@ -532,12 +536,11 @@ static struct moment replay_call(const struct run *run, const struct prof_replay
 {
     bool dropped = run->edit->drop_classes & 1u << item->class_;
     double cut = dropped ? 1 : run->edit->cut_calls[item->class_];
-    bool skipped = run->edit->one_wait_a_step && !item->last_wait;
-    if (item->class_ == WIRE_CLASS_SYNC)
-        return skipped || cut >= 1 ? now : replay_wait(run, item, now);
-    if (item->class_ == WIRE_CLASS_FREE && cut <= 0)
+    bool skipped = cut >= 1 || (run->edit->one_wait_a_step && !item->last_wait);
+    bool sync = item->class_ == WIRE_CLASS_SYNC;
+    if (sync ? !skipped : item->class_ == WIRE_CLASS_FREE && cut == 0)
         return replay_wait(run, item, now);
-    return spend_on(now, PROF_LIMIT_CALL, (int64_t)((double)item->duration * (1 - cut)));
+    return spend_on(now, PROF_LIMIT_CALL, sync ? 0 : take_share(item->duration, 1 - cut));
 }
 
 static void replay_item(struct run *run, size_t index)
