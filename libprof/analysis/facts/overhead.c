@@ -133,8 +133,8 @@ bool prof_overhead_measure(const struct prof_iteration *list, size_t count,
         settled = settled > PROF_OVERHEAD_SETTLE_NS ? settled : PROF_OVERHEAD_SETTLE_NS;
         inside.list.count = beside.list.count = 0;
         if (!p && count && pause.begin <= list[0].begin) {
-            int64_t from = list[0].begin + prof_subtract(pause.end, list[0].begin) / 2;
-            from = from > pause.end - BARE_NS ? from : pause.end - BARE_NS;
+            int64_t half = prof_add(list[0].begin, prof_subtract(pause.end, list[0].begin) / 2);
+            int64_t from = prof_max(half, prof_subtract(pause.end, BARE_NS));
             ok = add_times(&inside, list, count, from, pause.end);
             bare = median_time(&inside);
             out->unrecorded += (int64_t)inside.list.count;
