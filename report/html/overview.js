@@ -124,7 +124,8 @@
     head();
     P.section('summary').append(cards());
     if (data.next.length)
-      P.section('busy').append(el('ul', { class: 'steps' }, ...data.next.map((step) => el('li', null, step))));
+      P.section('busy').append(el('ul', { class: 'steps' }, ...data.next.map((step) => el('li', null,
+        ...step.split(/(--[a-z][a-z=-]*)/).map((part, i) => (i % 2 ? el('span', { class: 'keyed' }, part) : part))))));
     data.busy.forEach((device) => P.section('busy').append(strip(device)));
     openOnPaper();
     window.addEventListener('hashchange', openTarget);

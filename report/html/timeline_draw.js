@@ -208,9 +208,9 @@
       context.fillRect(0, 0, left + width, RULER);
       context.fillStyle = colours.faint;
       for (let t = Math.ceil(view.from / step) * step; t <= view.to; t += step) {
-        const x = left + ((t - view.from) * width) / span;
+        const x = left + ((t - view.from) * width) / span, text = moment(t, step);
         context.fillRect(Math.round(x), RULER - 6, 1, 6);
-        context.fillText(moment(t, step), x + 4, RULER / 2);
+        if (x + 4 + context.measureText(text).width <= left + width) context.fillText(text, x + 4, RULER / 2);
       }
       context.fillStyle = colours.line;
       context.fillRect(0, RULER - 1, left + width, 1);

@@ -40,6 +40,21 @@ const tests = {
     await isQuiet(browser, url);
   },
 
+  async 'options in the next steps are not broken'(browser) {
+    await load(browser, report('normal').url);
+    const lines = await browser.run(`document.querySelector('.steps').style.width = '6rem';
+      return [...document.querySelectorAll('.steps li')].map((step) => {
+        const text = document.createTreeWalker(step, NodeFilter.SHOW_TEXT), range = document.createRange(), found = [];
+        while (text.nextNode()) for (const one of text.currentNode.data.matchAll(/--[a-z][a-z=-]*/g)) {
+          range.setStart(text.currentNode, one.index);
+          range.setEnd(text.currentNode, one.index + one[0].length);
+          found.push(range.getClientRects().length);
+        }
+        return found;
+      }).flat()`);
+    assert.ok(lines.length > 0 && lines.every((n) => n === 1), String(lines));
+  },
+
   async 'tables sort and filter'(browser) {
     const { url, json } = report('normal');
     await load(browser, url);

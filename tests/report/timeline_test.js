@@ -70,6 +70,34 @@ const tests = {
     await isQuiet(browser, url);
   },
 
+  async 'times on the ruler are whole'(browser) {
+    const { url } = report('normal');
+    await load(browser, url);
+    assert.deepStrictEqual(await browser.run(`const t = perfkit.timelineView, pen = CanvasRenderingContext2D.prototype, write = pen.fillText;
+      const canvas = document.querySelector('.timeline-scroll canvas'), cut = [];
+      let n = 0;
+      pen.fillText = function (text, x, y, most) {
+        if (this.canvas === canvas && most === undefined && / [mun]?s$/.test(text)) {
+          n++;
+          if (x + this.measureText(text).width > canvas.clientWidth) cut.push(text);
+        }
+        return write.apply(this, arguments);
+      };
+      return new Promise((resolve) => {
+        let k = 0;
+        const next = () => {
+          if (k++ < 20) {
+            t.show(1e7, 2e7 + k * 23e4);
+            requestAnimationFrame(() => requestAnimationFrame(next));
+          } else {
+            pen.fillText = write;
+            resolve([cut, n > 40]);
+          }
+        };
+        next();
+      });`), [[], true]);
+  },
+
   async 'searches, selects and zooms by keyboard'(browser) {
     const { url } = report('normal');
     await load(browser, url);
