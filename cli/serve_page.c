@@ -17,24 +17,27 @@
 struct page {
     FILE *out;
     bool open; /* OpenMetrics */
-    const char *name, *type;
+    struct prof_report_family family;
 };
 
-/* OpenMetrics names the family without _total; `unit`: the end of the name, NULL = none. */
+/* A family that `perfkit report --prometheus` writes too. */
+static void begin_known(struct page *page, enum prof_report_family_id family)
+{
+    page->family = prof_report_families[family];
+    prof_report_prometheus_head(page->out, &page->family, page->open);
+}
+
+/* `unit`: the end of the name, NULL = none. */
 static void begin_family(struct page *page, const char *name, const char *type, const char *unit,
                          const char *help)
 {
-    const char *total = !page->open && !strcmp(type, "counter") ? "_total" : "";
-    page->name = name;
-    page->type = type;
-    fprintf(page->out, "# HELP %s%s %s\n# TYPE %s%s %s\n", name, total, help, name, total, type);
-    if (page->open && unit)
-        fprintf(page->out, "# UNIT %s %s\n", name, unit);
+    page->family = (struct prof_report_family){name, type, unit, help};
+    prof_report_prometheus_head(page->out, &page->family, page->open);
 }
 
 static void begin_sample(const struct page *page)
 {
-    fprintf(page->out, "%s%s", page->name, strcmp(page->type, "counter") ? "" : "_total");
+    fprintf(page->out, "%s%s", page->family.name, prof_report_prometheus_suffix(&page->family));
 }
 
 /* `labels`: without brackets, "" = none. */
@@ -49,7 +52,7 @@ static void put_sample_real(const struct page *page, const char *labels, double 
     if (isnan(value))
         return;
     begin_sample(page);
-    fprintf(page->out, *labels ? "{%s} %.9g\n" : "%s %.9g\n", labels, value);
+    fprintf(page->out, *labels ? "{%s} %.15g\n" : "%s %.15g\n", labels, value);
 }
 
 static void put_sample_seconds(const struct page *page, const char *labels, int64_t ns)
@@ -187,12 +190,7 @@ static void put_kernel_counters(struct page *page, const struct serve_metrics *m
                                 const struct labels *labels)
 {
     for (int time = 0; time < 2; time++) {
-        if (time)
-            begin_family(page, "perfkit_kernel_time_seconds", "counter", "seconds",
-                         "Device time of a kernel's executions, added up.");
-        else
-            begin_family(page, "perfkit_kernel_invocations", "counter", NULL,
-                         "Executions of a kernel that ended.");
+        begin_known(page, time ? PROF_FAMILY_KERNEL_TIME : PROF_FAMILY_KERNELS);
         for (size_t d = 0; d < m->device_count; d++) {
             const struct serve_device *its = &m->devices[d];
             for (size_t i = 0; i < m->series.count; i++) {
@@ -253,7 +251,7 @@ static void add_line_values(struct line *line, const int64_t values[3])
 static void put_line_values(struct page *page, const struct lines *lines, int value)
 {
     for (size_t i = 0; i < lines->count; i++)
-        if (strstr(page->name, "_seconds"))
+        if (strstr(page->family.name, "_seconds"))
             put_sample_seconds(page, lines->list[i].labels, lines->list[i].values[value]);
         else
             put_sample_int(page, lines->list[i].labels, lines->list[i].values[value]);
@@ -262,14 +260,6 @@ static void put_line_values(struct page *page, const struct lines *lines, int va
 /* Memcpys, or memsets, by the labels that `perfkit report --prometheus` gives them. */
 static void put_copies(struct page *page, const struct tui_model *model, bool memsets)
 {
-    static const char *const families[2][3][2] = {
-        {{"perfkit_memcpy_operations", "Memcpys by direction and kinds of memory."},
-         {"perfkit_memcpy_time_seconds", "Device time of memcpys, added up."},
-         {"perfkit_memcpy_bytes", "Bytes that memcpys moved."}},
-        {{"perfkit_memset_operations", "Memsets by the kind of memory."},
-         {"perfkit_memset_time_seconds", "Device time of memsets, added up."},
-         {"perfkit_memset_bytes", "Bytes that memsets wrote."}}};
-    static const char *const units[] = {NULL, "seconds", "bytes"};
     struct lines lines = {.count = 0};
     for (size_t i = 0; i < model->copies.count; i++) {
         const struct tui_copies *c = &model->copies.data[i];
@@ -283,7 +273,8 @@ static void put_copies(struct page *page, const struct tui_model *model, bool me
         add_line_values(line, (const int64_t[]){c->count, c->ns, c->bytes});
     }
     for (int k = 0; k < 3; k++) {
-        begin_family(page, families[memsets][k][0], "counter", units[k], families[memsets][k][1]);
+        begin_known(page, (memsets ? PROF_FAMILY_MEMSETS : PROF_FAMILY_MEMCPYS) +
+                              (enum prof_report_family_id)k);
         put_line_values(page, &lines, k);
     }
 }
@@ -374,8 +365,7 @@ static void put_capture_metrics(struct page *page, const struct serve_metrics *m
     }
     if (!model)
         return;
-    begin_family(page, "perfkit_capture_info", "gauge", NULL,
-                 "The capture that these figures are of.");
+    begin_known(page, PROF_FAMILY_CAPTURE);
     fputs("perfkit_capture_info{", page->out);
     prof_report_prometheus_label(page->out, true, "capture", model->path);
     if (model->info.command)
@@ -384,8 +374,7 @@ static void put_capture_metrics(struct page *page, const struct serve_metrics *m
         prof_report_prometheus_label(page->out, false, "hostname", model->info.host);
     fputs("} 1\n", page->out);
     if (model->info.start_realtime_ns > 0) {
-        begin_family(page, "perfkit_capture_start_time_seconds", "gauge", "seconds",
-                     "When the recording began, in seconds since 1970.");
+        begin_known(page, PROF_FAMILY_START);
         begin_sample(page);
         fputc(' ', page->out);
         prof_report_prometheus_seconds(page->out, model->info.start_realtime_ns);

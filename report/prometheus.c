@@ -267,9 +267,47 @@ static enum prof_status load_part(struct page *page, const struct prof_utilisati
 
 /* ---- families -------------------------------------------------------------------------------- */
 
+const struct prof_report_family prof_report_families[] = {
+    [PROF_FAMILY_CAPTURE] = {"perfkit_capture_info", "gauge", NULL,
+                             "The capture that these figures are of."},
+    [PROF_FAMILY_START] = {"perfkit_capture_start_time_seconds", "gauge", "seconds",
+                           "When the program was started, in seconds since 1970."},
+    [PROF_FAMILY_KERNELS] = {"perfkit_kernel_invocations", "counter", NULL,
+                             "Executions of a kernel that ended."},
+    [PROF_FAMILY_KERNEL_TIME] = {"perfkit_kernel_time_seconds", "counter", "seconds",
+                                 "Device time of a kernel's executions, added up."},
+    [PROF_FAMILY_MEMCPYS] = {"perfkit_memcpy_operations", "counter", NULL,
+                             "Memcpys by direction and kinds of memory."},
+    [PROF_FAMILY_MEMCPY_TIME] = {"perfkit_memcpy_time_seconds", "counter", "seconds",
+                                 "Device time of memcpys, added up."},
+    [PROF_FAMILY_MEMCPY_BYTES] = {"perfkit_memcpy_bytes", "counter", "bytes",
+                                  "Bytes that memcpys moved."},
+    [PROF_FAMILY_MEMSETS] = {"perfkit_memset_operations", "counter", NULL,
+                             "Memsets by the kind of memory."},
+    [PROF_FAMILY_MEMSET_TIME] = {"perfkit_memset_time_seconds", "counter", "seconds",
+                                 "Device time of memsets, added up."},
+    [PROF_FAMILY_MEMSET_BYTES] = {"perfkit_memset_bytes", "counter", "bytes",
+                                  "Bytes that memsets wrote."},
+};
+
+const char *prof_report_prometheus_suffix(const struct prof_report_family *family)
+{
+    return strcmp(family->type, "counter") ? "" : "_total";
+}
+
+void prof_report_prometheus_head(FILE *out, const struct prof_report_family *family, bool open)
+{
+    const char *total = open ? "" : prof_report_prometheus_suffix(family);
+    fprintf(out, "# HELP %s%s %s\n# TYPE %s%s %s\n", family->name, total, family->help,
+            family->name, total, family->type);
+    if (open && family->unit)
+        fprintf(out, "# UNIT %s %s\n", family->name, family->unit);
+}
+
 static void put_family_header(FILE *out, const char *name, const char *type, const char *help)
 {
-    fprintf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+    prof_report_prometheus_head(
+        out, &(struct prof_report_family){.name = name, .type = type, .help = help}, false);
 }
 
 void prof_report_prometheus_seconds(FILE *out, int64_t ns)
@@ -279,14 +317,15 @@ void prof_report_prometheus_seconds(FILE *out, int64_t ns)
     fprintf(out, "%" PRId64 ".%09" PRId64 "\n", ns / 1000000000, ns % 1000000000);
 }
 
-static void put_lines(FILE *out, const struct page *page, size_t offset, const char *name,
-                      const char *type, int value, const char *help)
+static void put_lines(FILE *out, const struct page *page, size_t offset,
+                      const struct prof_report_family *family, int value)
 {
-    put_family_header(out, name, type, help);
+    prof_report_prometheus_head(out, family, false);
     for (size_t p = 0; p < page->parts.count; p++) {
         const struct lines *lines = (const void *)((const char *)&page->parts.data[p] + offset);
         for (size_t i = 0; i < lines->list.count; i++) {
-            fprintf(out, "%s{%s} ", name, lines->list.data[i].labels);
+            fprintf(out, "%s%s{%s} ", family->name, prof_report_prometheus_suffix(family),
+                    lines->list.data[i].labels);
             if (value == TIME_NS)
                 prof_report_prometheus_seconds(out, lines->list.data[i].values[value]);
             else
@@ -306,13 +345,13 @@ static void put_busy_ratio(FILE *out, const struct page *page)
             fprintf(out, "perfkit_gpu_busy_ratio{%s} %.9f\n", part->labels,
                     (double)part->busy->busy_ns / (double)part->busy->window_ns);
     }
-    put_family_header(out, "perfkit_gpu_busy_seconds_total", "counter",
+    put_family_header(out, "perfkit_gpu_busy_seconds", "counter",
                       "Time in which kernels, memcpys or memsets ran on the device.");
     for (size_t p = 0; p < page->parts.count; p++) {
         fprintf(out, "perfkit_gpu_busy_seconds_total{%s} ", page->parts.data[p].labels);
         prof_report_prometheus_seconds(out, page->parts.data[p].busy->busy_ns);
     }
-    put_family_header(out, "perfkit_gpu_energy_joules_total", "counter",
+    put_family_header(out, "perfkit_gpu_energy_joules", "counter",
                       "Energy of the device's board while its counter was read.");
     for (size_t p = 0; p < page->parts.count; p++) {
         const struct part *part = &page->parts.data[p];
@@ -325,8 +364,7 @@ static void put_busy_ratio(FILE *out, const struct page *page)
 static void put_capture(FILE *out, const struct page *page, const struct prof_trust *trust)
 {
     const struct prof_info *info = prof_info(page->capture);
-    put_family_header(out, "perfkit_capture_info", "gauge",
-                      "The capture that these figures are of.");
+    prof_report_prometheus_head(out, &prof_report_families[PROF_FAMILY_CAPTURE], false);
     fputs("perfkit_capture_info{", out);
     prof_report_prometheus_label(out, true, "version",
                                  info->perfkit_version ? info->perfkit_version : "n/a");
@@ -337,8 +375,7 @@ static void put_capture(FILE *out, const struct page *page, const struct prof_tr
                       "1 when no event is known to be lost.");
     fprintf(out, "perfkit_capture_complete %d\n", trust->complete);
     if (info->start_realtime_ns > 0) {
-        put_family_header(out, "perfkit_capture_start_time_seconds", "gauge",
-                          "When the program was started, in seconds since 1970.");
+        prof_report_prometheus_head(out, &prof_report_families[PROF_FAMILY_START], false);
         fputs("perfkit_capture_start_time_seconds ", out);
         prof_report_prometheus_seconds(out, info->start_realtime_ns);
     }
@@ -353,33 +390,24 @@ static void put_capture(FILE *out, const struct page *page, const struct prof_tr
 static void put_families(FILE *out, const struct page *page)
 {
     static const struct {
-        const char *name, *type;
-        size_t lines;
+        enum prof_report_family_id family;
         int value;
-        const char *help;
-    } families[] = {
-        {"perfkit_kernel_invocations_total", "counter", offsetof(struct part, kernels), COUNT,
-         "Executions of a kernel that ended."},
-        {"perfkit_kernel_time_seconds_total", "counter", offsetof(struct part, kernels), TIME_NS,
-         "Device time of a kernel's executions, added up."},
-        {"perfkit_memcpy_operations_total", "counter", offsetof(struct part, memcpys), COUNT,
-         "Memcpys by direction and kinds of memory."},
-        {"perfkit_memcpy_time_seconds_total", "counter", offsetof(struct part, memcpys), TIME_NS,
-         "Device time of memcpys, added up."},
-        {"perfkit_memcpy_bytes_total", "counter", offsetof(struct part, memcpys), BYTES,
-         "Bytes that memcpys moved."},
-        {"perfkit_memset_operations_total", "counter", offsetof(struct part, memsets), COUNT,
-         "Memsets by the kind of memory."},
-        {"perfkit_memset_time_seconds_total", "counter", offsetof(struct part, memsets), TIME_NS,
-         "Device time of memsets, added up."},
-        {"perfkit_memset_bytes_total", "counter", offsetof(struct part, memsets), BYTES,
-         "Bytes that memsets wrote."},
-        {"perfkit_memory_peak_bytes", "gauge", offsetof(struct part, memory), BYTES,
-         "Most memory that was allocated at once."},
+        size_t lines;
+    } rows[] = {
+        {PROF_FAMILY_KERNELS, COUNT, offsetof(struct part, kernels)},
+        {PROF_FAMILY_KERNEL_TIME, TIME_NS, offsetof(struct part, kernels)},
+        {PROF_FAMILY_MEMCPYS, COUNT, offsetof(struct part, memcpys)},
+        {PROF_FAMILY_MEMCPY_TIME, TIME_NS, offsetof(struct part, memcpys)},
+        {PROF_FAMILY_MEMCPY_BYTES, BYTES, offsetof(struct part, memcpys)},
+        {PROF_FAMILY_MEMSETS, COUNT, offsetof(struct part, memsets)},
+        {PROF_FAMILY_MEMSET_TIME, TIME_NS, offsetof(struct part, memsets)},
+        {PROF_FAMILY_MEMSET_BYTES, BYTES, offsetof(struct part, memsets)},
     };
-    for (size_t i = 0; i < sizeof families / sizeof families[0]; i++)
-        put_lines(out, page, families[i].lines, families[i].name, families[i].type,
-                  families[i].value, families[i].help);
+    static const struct prof_report_family peak = {"perfkit_memory_peak_bytes", "gauge", "bytes",
+                                                   "Most memory that was allocated at once."};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        put_lines(out, page, rows[i].lines, &prof_report_families[rows[i].family], rows[i].value);
+    put_lines(out, page, offsetof(struct part, memory), &peak, BYTES);
 }
 
 enum prof_status prof_report_write_prometheus(struct prof_capture *capture,

@@ -53,6 +53,28 @@ void prof_report_filter_words(const struct prof_capture *capture, const struct p
 /* The member "filter" of our JSON. NULL = everything. */
 void prof_report_json_filter(struct prof_json *json, const struct prof_filter *filter);
 
+/* Families of Prometheus' formats, without _total; those that `perfkit report --prometheus` and
+ * `perfkit serve` both write. */
+struct prof_report_family {
+    const char *name, *type, *unit, *help; /* unit: the end of the name, NULL = none */
+};
+enum prof_report_family_id {
+    PROF_FAMILY_CAPTURE,
+    PROF_FAMILY_START,
+    PROF_FAMILY_KERNELS,
+    PROF_FAMILY_KERNEL_TIME,
+    PROF_FAMILY_MEMCPYS, /* number, time and bytes follow each other */
+    PROF_FAMILY_MEMCPY_TIME,
+    PROF_FAMILY_MEMCPY_BYTES,
+    PROF_FAMILY_MEMSETS, /* likewise */
+    PROF_FAMILY_MEMSET_TIME,
+    PROF_FAMILY_MEMSET_BYTES
+};
+extern const struct prof_report_family prof_report_families[];
+/* The comments before the samples. `open`: in OpenMetrics, which names the family without _total;
+ * its samples end with the suffix in both. */
+void prof_report_prometheus_head(FILE *out, const struct prof_report_family *family, bool open);
+const char *prof_report_prometheus_suffix(const struct prof_report_family *family);
 /* Labels of Prometheus' formats, with a comma unless it is the first. A name of the program becomes
  * valid UTF-8 without control characters, and short: one that is cut carries its hash, so that two
  * of them stay two. */

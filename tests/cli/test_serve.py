@@ -87,6 +87,16 @@ class Metrics(Case):
         self.assertEqual(counts.pop("other") + times.pop("other"), 0)
         self.assertEqual({name: (counts[name], times[name] * 10**9) for name in counts}, wanted)
 
+    def test_families_are_described_as_in_the_report(self):
+        def heads(text):
+            found = re.findall(r"# HELP (\S+) (.*)\n# TYPE \1 (.*)", text)
+            return {name: rest for name, *rest in found if name != "perfkit_gpu_busy_ratio"}  # of the last moments; of all
+        live = heads(self.serve(path_of("normal")).get("/metrics")[2].decode())
+        report = heads(subprocess.run([perfkit, "report", "--prometheus=-", path_of("normal")], stdout=subprocess.PIPE, text=True, check=True).stdout)
+        both = live.keys() & report.keys()
+        self.assertGreaterEqual(len(both), 10, both)
+        self.assertEqual({name: live[name] for name in both}, {name: report[name] for name in both})
+
     def test_the_number_of_series_is_bounded(self):
         one = self.serve("--top", "1", path_of("normal")).metrics()
         all_of_it = self.serve(path_of("normal")).metrics()
