@@ -494,6 +494,25 @@ static int find_verb(const char *word)
     return -1;
 }
 
+/* An option that the verb would ignore is refused. */
+static bool are_of_verb(const struct options *args, const char *verb, struct prof_error *err)
+{
+    const struct {
+        const char *option, *verb;
+        bool given;
+    } rows[] = {{"--html", "show", args->html != NULL},
+                {"--label", "save", args->label != NULL},
+                {"--keep", "rm", args->keep != 0},
+                {"--force", "export", args->force}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        if (rows[i].given && strcmp(rows[i].verb, verb) != 0) {
+            prof_fail(err, PROF_INVALID, "%s is an option of perfkit baseline %s, not of %s",
+                      rows[i].option, rows[i].verb, verb);
+            return false;
+        }
+    return true;
+}
+
 static int baseline_run(const struct cli_command *command, int argc, char **argv)
 {
     struct options args = {.skip = CLI_NO_SKIP};
@@ -517,7 +536,7 @@ static int baseline_run(const struct cli_command *command, int argc, char **argv
     exit_status = CLI_USAGE;
     if (call.count < verb_table[verb].least || call.count > verb_table[verb].most)
         prof_fail(&call.err, PROF_INVALID, "give %s", verb_table[verb].usage);
-    else
+    else if (are_of_verb(&args, verbs[verb], &call.err))
         exit_status = verb_table[verb].run(&call);
     if (exit_status == CLI_OK && prof_report_flush(stdout, &call.err))
         exit_status = CLI_USAGE;

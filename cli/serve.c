@@ -132,7 +132,13 @@ static enum prof_status listen_address(const struct serve_options *options, int 
         setsockopt(*fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     if (!status &&
         (*fd < 0 || bind(*fd, address->ai_addr, address->ai_addrlen) || listen(*fd, SOMAXCONN)))
-        status = prof_fail_errno(err, PROF_SYSTEM, "cannot listen on %s", options->address);
+        status =
+            errno == EADDRINUSE
+                ? prof_fail(err, PROF_SYSTEM,
+                            "cannot listen on %s: Address already in use: stop what listens "
+                            "there, or choose another port with --listen (port 0 = a free one)",
+                            options->address)
+                : prof_fail_errno(err, PROF_SYSTEM, "cannot listen on %s", options->address);
     freeaddrinfo(address);
     return status;
 }

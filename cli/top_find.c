@@ -112,8 +112,8 @@ static enum prof_status choose_capture(const struct list *list, bool choose,
     int which = list->count == 1 ? 0 : choose && list->count ? prompt_for_capture(list) : -1;
     if (!list->count)
         return prof_fail(err, PROF_NOTFOUND,
-                         "no capture is being recorded by this user: name a file, or start a "
-                         "program with perfkit top -- COMMAND");
+                         "no capture is being recorded by this user: name a file, or record a "
+                         "program with perfkit run -- COMMAND");
     if (which < 0)
         return prof_fail(err, PROF_INVALID,
                          "%zu captures are being recorded, %s the first: name one", list->count,

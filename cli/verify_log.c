@@ -13,6 +13,7 @@
 #include "libprof/base/array.h"
 #include "libprof/base/document.h"
 #include "libprof/base/format.h"
+#include "libprof/base/regular.h"
 #include "report/columns.h"
 
 /* ---- writing --------------------------------------------------------------------------------- */
@@ -55,6 +56,15 @@ static enum prof_status append_line(const char *path, struct prof_json *json,
 {
     if (!strcmp(path, VERIFY_LOG) && mkdir(".perfkit", 0777) && errno != EEXIST)
         return prof_fail_errno(err, PROF_IO, ".perfkit: cannot be made");
+    FILE *there = prof_read_regular(path);
+    int first = there ? fgetc(there) : EOF;
+    if (there)
+        fclose(there);
+    if (first != EOF && first != '{') /* as a capture, which a line at its end would damage */
+        return prof_fail(err, PROF_INVALID,
+                         "%s is not a log of perfkit verify, nothing was added to it: name another "
+                         "file with --log=FILE",
+                         path);
     int file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
     if (file < 0)
         return prof_fail_errno(err, PROF_IO, "%s: cannot be opened", path);
@@ -129,9 +139,12 @@ static enum prof_status read_log(struct score_log *log, struct prof_error *err)
     size_t room = 0;
     ssize_t length;
     enum prof_status status = PROF_OK;
+    if (!file && errno == ENOENT)
+        return prof_fail(err, PROF_NOTFOUND,
+                         "%s: no such file: perfkit verify --log BEFORE AFTER adds to it",
+                         log->path);
     if (!file)
-        return prof_fail_errno(err, errno == ENOENT ? PROF_NOTFOUND : PROF_IO,
-                               "%s: cannot be opened", log->path);
+        return prof_fail_errno(err, PROF_IO, "%s: cannot be opened", log->path);
     while (!status && (length = getline(&text, &room, file)) > 0) {
         cJSON *line = NULL;
         enum prof_status parsed = prof_document_parse(text, (size_t)length, log->path, &line, NULL);

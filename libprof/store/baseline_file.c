@@ -180,7 +180,7 @@ enum prof_status prof_baseline_unknown(const struct prof_baseline_file *file, co
         return prof_fail(err, PROF_NOTFOUND,
                          "%s holds no baselines: save one with perfkit baseline save %s FILE",
                          file->path, name);
-    return prof_fail(err, PROF_NOTFOUND, "there is no baseline '%s' in %s, but %s%s", name,
+    return prof_fail(err, PROF_NOTFOUND, "there is no baseline '%s' in %s, which holds %s%s", name,
                      file->path, names, strlen(names) >= sizeof names - 1 ? "..." : "");
 }
 

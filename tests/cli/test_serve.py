@@ -288,6 +288,10 @@ class Access(Case):
         self.assertIn(b"# EOF", server.get("/metrics", {"Accept": "application/openmetrics-text"})[2])
         status, error = self.refused("--socket", path, path_of("normal"))
         self.assertEqual((status, "Address already in use" in error), (1, True), error)
+        taken = socket.create_server(("127.0.0.1", 0))
+        status, error = self.refused("--listen", "127.0.0.1:%d" % taken.getsockname()[1], path_of("normal"))
+        taken.close()
+        self.assertEqual((status, "choose another port with --listen" in error), (1, True), error)
         self.assertEqual(server.stop(), 0)
         self.assertFalse(os.path.exists(path))
 

@@ -68,6 +68,7 @@ class Baselines(Case):
         self.assertRegex(page, r"The same in all sessions: launches \d+")
         self.assertNotIn("<i>", page)
         self.assertNotIn("<script", page)
+        self.refused("baseline", "list", "--html", "none.html", saying="option of perfkit baseline show, not of list")
         self.refused("baseline", "show", "none", "--html", "none.html", saying="no baseline 'none'")
 
     def test_export_and_import(self):

@@ -152,6 +152,11 @@ for after, status in (("normal.sqlite", 0), ("normal.sqlite", 0), ("more.sqlite"
     run("verify", "--log=scores.jsonl", "normal.sqlite", after, "--json", statuses=(status,))
 with open("scores.jsonl", "a", encoding="utf-8") as scores:
     scores.write('{"cut off\n{"of": "another program"}\n[1]\n')
+with open("normal.sqlite", "rb") as before:
+    content = before.read()
+run("verify", "--log=normal.sqlite", "normal.sqlite", "normal.sqlite", "--json", statuses=(2,))  # no log: left as it is
+with open("normal.sqlite", "rb") as before:
+    assert before.read() == content
 kept = run("verify", "--log=scores.jsonl", "--json")
 check("verify-log.json", kept, "verify --log")
 assert kept["scores"]["total_rows"] == 2 and kept["damaged_lines"] == 3 and kept["predictions"] == 0, kept
