@@ -7,6 +7,12 @@
     return P.unknown(value) || value === '' ? null : el('span', null, label + ' ', el('b', null, value));
   }
 
+  /* Which capture this one is compared with, if any. */
+  function against() {
+    const path = document.querySelector('#comparison code');
+    return path && el('span', null, 'compared with ', el('a', { href: '#comparison' }, path.textContent));
+  }
+
   function head() {
     const c = data.capture;
     const bad = c.exit_signal > 0 || c.exit_status > 0;
@@ -15,7 +21,7 @@
       el('h1', { class: 'mono' }, el('span', { class: 'long' }, c.command || 'n/a')),
       el('p', { class: 'facts' }, fact('on', c.host), fact('started', c.start_utc),
         el('span', null, 'ended with ', el('b', { class: bad ? 'bad' : null }, c.ending)),
-        fact('in', c.directory)),
+        fact('in', c.directory), against()),
       el('p', { class: 'facts' }, ...uniqueDevices().map((d) => fact(d.label, d.name + ' (' + (d.api || 'n/a') +
           (d.memory_bytes ? ', ' + f.bytes(d.memory_bytes) : '') + ')'))));
     if (data.filtered)
