@@ -17,6 +17,7 @@ struct shape_of_step {
     int small;
     bool upload_is_async;
     bool overlaps; /* kernels of one stream, as nodes of a graph do */
+    int64_t first; /* of the first step: what its last kernel takes */
 };
 
 static const struct shape_of_step usual = {.upload = 300 * US,
@@ -45,6 +46,8 @@ static struct prof_capture *run_steps(const struct shape_of_step *step, int step
             scene_kernel(&s, 0, product, step->product);
         for (int i = 0; i < step->small; i++)
             scene_kernel(&s, 0, small, 3 * US);
+        if (!k && step->first)
+            scene_kernel(&s, 0, product, step->first);
         scene_sync(&s);
         scene_pop(&s);
     }
@@ -71,17 +74,21 @@ static const struct known_change {
 } known_changes[] = {
     {"kernel:*gemm*=0.5x",
      NULL,
-     {300 * US, 200 * US, 150 * US, 200 * US, 4 * US, 24, false, false}},
+     {300 * US, 200 * US, 150 * US, 200 * US, 4 * US, 24, false, false, 0}},
     {"kernel:big_gemm<float>=100us",
      NULL,
-     {300 * US, 100 * US, 150 * US, 200 * US, 4 * US, 24, false, false}},
-    {"h2d=0", NULL, {0, 400 * US, 150 * US, 200 * US, 4 * US, 24, false, false}},
-    {"memcpy=2x", NULL, {600 * US, 400 * US, 150 * US, 200 * US, 4 * US, 24, false, false}},
-    {"async:h2d", NULL, {300 * US, 400 * US, 150 * US, 200 * US, 4 * US, 24, true, false}},
-    {"alloc=0", NULL, {300 * US, 400 * US, 0, 200 * US, 4 * US, 24, false, false}},
-    {"host=0.5x", NULL, {300 * US, 400 * US, 150 * US, 100 * US, 4 * US, 24, false, false}},
-    {"kernel:add_bias=0", NULL, {300 * US, 400 * US, 150 * US, 200 * US, 4 * US, 0, false, false}},
-    {"kernel:*gemm*=0.25x", "alloc=0", {300 * US, 100 * US, 0, 200 * US, 4 * US, 24, false, false}},
+     {300 * US, 100 * US, 150 * US, 200 * US, 4 * US, 24, false, false, 0}},
+    {"h2d=0", NULL, {0, 400 * US, 150 * US, 200 * US, 4 * US, 24, false, false, 0}},
+    {"memcpy=2x", NULL, {600 * US, 400 * US, 150 * US, 200 * US, 4 * US, 24, false, false, 0}},
+    {"async:h2d", NULL, {300 * US, 400 * US, 150 * US, 200 * US, 4 * US, 24, true, false, 0}},
+    {"alloc=0", NULL, {300 * US, 400 * US, 0, 200 * US, 4 * US, 24, false, false, 0}},
+    {"host=0.5x", NULL, {300 * US, 400 * US, 150 * US, 100 * US, 4 * US, 24, false, false, 0}},
+    {"kernel:add_bias=0",
+     NULL,
+     {300 * US, 400 * US, 150 * US, 200 * US, 4 * US, 0, false, false, 0}},
+    {"kernel:*gemm*=0.25x",
+     "alloc=0",
+     {300 * US, 100 * US, 0, 200 * US, 4 * US, 24, false, false, 0}},
 };
 
 /* Within 2 %, and the critical path adds up. */
@@ -129,6 +136,27 @@ START_TEST(fused_launches_are_saved)
 END_TEST
 
 /* Of all at once: each is made, in whatever order; of two values the later one holds. */
+/* Also where iterations overlap, since the host does not wait for the device. */
+START_TEST(shares_are_shares)
+{
+    struct shape_of_step light = {
+        .host = 3000 * US, .launch = 4 * US, .small = 24, .first = 20000 * US};
+    struct prof_capture *capture = run_steps(&light, STEPS);
+    struct prof_what_if got = predict(capture, "sync=0", "launch=100us");
+    for (size_t i = 0; i < got.count; i++) {
+        double sum = 0;
+        for (int limit = 0; limit < PROF_LIMITS; limit++) {
+            ck_assert_msg(got.rows[i].share[limit] >= 0 && got.rows[i].share[limit] <= 1, "%zu: %g",
+                          i, got.rows[i].share[limit]);
+            sum += got.rows[i].share[limit];
+        }
+        ck_assert(fabs(sum - 1) < 1e-9);
+    }
+    prof_what_if_free(&got);
+    prof_close(capture);
+}
+END_TEST
+
 START_TEST(changes_do_not_undo_each_other)
 {
     static const struct {
@@ -221,6 +249,7 @@ int main(void)
     tcase_add_loop_test(all, a_change_is_predicted, 0,
                         (int)(sizeof known_changes / sizeof known_changes[0]));
     tcase_add_test(all, fused_launches_are_saved);
+    tcase_add_test(all, shares_are_shares);
     tcase_add_test(all, changes_do_not_undo_each_other);
     tcase_add_test(all, no_prediction_overflows);
     tcase_add_test(all, kernels_of_a_stream_may_overlap);

@@ -9,6 +9,7 @@
 #include "libprof/analysis/rules/changes.h"
 #include "libprof/analysis/rules/judge.h"
 #include "libprof/base/format.h"
+#include "libprof/base/saturate.h"
 #include "libprof/include/prof_what_if.h"
 
 /* A replay that does not reproduce what was recorded predicts nothing. */
@@ -43,14 +44,16 @@ static struct prof_median take_median(struct model *m, const int64_t *times)
     return prof_median_interval(m->steady, m->count);
 }
 
+/* Where iterations overlap, one may end by another way than the one on which it began: what is less
+ * than none is none. */
 static enum prof_limit largest_share(const struct prof_replayed *out, double share[PROF_LIMITS])
 {
     int64_t sum = 0;
     enum prof_limit most = 0;
     for (int b = 0; b < PROF_LIMITS; b++)
-        sum += out->in_steady[b];
+        sum += prof_max(out->in_steady[b], 0);
     for (int b = 0; b < PROF_LIMITS; b++) {
-        share[b] = sum > 0 ? (double)out->in_steady[b] / (double)sum : NAN;
+        share[b] = sum > 0 ? (double)prof_max(out->in_steady[b], 0) / (double)sum : NAN;
         most = out->in_steady[b] > out->in_steady[most] ? (enum prof_limit)b : most;
     }
     return most;
