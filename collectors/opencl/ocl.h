@@ -93,7 +93,8 @@ struct ocl_region {
 struct ocl_regions {
     struct collector_lock lock;
     struct ocl_region *list; /* by rising address */
-    size_t count, room;
+    _Atomic size_t count;    /* may be looked at without the lock */
+    size_t room;
 };
 bool ocl_region_add(struct ocl_regions *regions, const void *address, size_t bytes, uint64_t id);
 /* Take one count off the region that begins at address; false when there is none. */

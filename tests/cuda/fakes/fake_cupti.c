@@ -30,12 +30,12 @@ static CUpti_BuffersCallbackCompleteFunc complete;
 static CUpti_CallbackFunc callback;
 static void *callback_data;
 static CUpti_TimestampCallbackFunc timestamp;
-static unsigned char kinds[FAKE_MAX_KIND];
+static _Atomic unsigned char kinds[FAKE_MAX_KIND];
 enum { UNSAID, ON, OFF };
 /* what was said of each */
-static unsigned char runtime_cbids[FAKE_MAX_CBID], driver_cbids[FAKE_MAX_CBID];
-static _Atomic int running;                     /* the program's records have begun */
-static unsigned char brought[2][FAKE_MAX_CBID]; /* functions with records */
+static _Atomic unsigned char runtime_cbids[FAKE_MAX_CBID], driver_cbids[FAKE_MAX_CBID];
+static _Atomic int running;                             /* the program's records have begun */
+static _Atomic unsigned char brought[2][FAKE_MAX_CBID]; /* functions with records */
 static _Atomic bool lost_count;
 static _Atomic uint32_t last_id;
 static unsigned char callback_ids[MAX_DOMAIN][FAKE_MAX_CBID];
@@ -179,10 +179,12 @@ EXPORT CUptiResult cuptiActivityEnable(CUpti_ActivityKind kind)
         return CUPTI_ERROR_INSUFFICIENT_PRIVILEGES;
     kinds[kind % FAKE_MAX_KIND] = 1;
     stats[FAKE_SWITCHED] += kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
-    if (kind == CUPTI_ACTIVITY_KIND_RUNTIME) /* undoes what was said of single functions */
-        memset(runtime_cbids, UNSAID, sizeof runtime_cbids);
-    else if (kind == CUPTI_ACTIVITY_KIND_DRIVER)
-        memset(driver_cbids, UNSAID, sizeof driver_cbids);
+    for (int i = 0; i < FAKE_MAX_CBID; i++) { /* undoes what was said of single functions */
+        if (kind == CUPTI_ACTIVITY_KIND_RUNTIME)
+            runtime_cbids[i] = UNSAID;
+        else if (kind == CUPTI_ACTIVITY_KIND_DRIVER)
+            driver_cbids[i] = UNSAID;
+    }
     return CUPTI_SUCCESS;
 }
 
@@ -214,7 +216,7 @@ EXPORT CUptiResult cuptiActivityEnableAndDump(CUpti_ActivityKind kind)
 /* As CUPTI 13.0 on a GPU: a function that is switched on when the program already runs brings
  * nothing, and says so to nobody. One that the program uses and that is switched off: the thread
  * that is in it just then has one id for all its later calls, and no kernels. */
-static CUptiResult say(unsigned char *of, uint8_t enable, bool is_used)
+static CUptiResult say(_Atomic unsigned char *of, uint8_t enable, bool is_used)
 {
     if (gone)
         abort();
