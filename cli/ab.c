@@ -269,14 +269,18 @@ static bool parse_scan(const char *text, struct scan *scan)
     bool spans = (sscanf(++equals, "%lld:%lld%n", &from, &to, &end) == 2 && !equals[end]) ||
                  (sscanf(equals, "%lld:%lld:%lld%n", &from, &to, &step, &end) == 3 && !equals[end]);
     if (spans) {
-        for (; step > 0 && from <= to; from += step) {
+        bool more = step > 0 && from <= to;
+        while (more) {
             char number[32];
             int digits = snprintf(number, sizeof number, "%lld", from);
             if (!add_scan_value(scan, number, (size_t)digits))
                 return false;
+            more = !__builtin_add_overflow(from, step, &from) && from <= to;
         }
         return scan->count > 0;
     }
+    if (sscanf(equals, "%lld:%n", &from, &end) == 1 && end > 0 && !strchr(equals, ','))
+        return false; /* meant as a span */
     for (;; equals++) {
         size_t value = strcspn(equals, ",");
         if (!add_scan_value(scan, equals, value))

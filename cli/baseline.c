@@ -488,9 +488,8 @@ static int find_verb(const char *word)
         if (!strcmp(word, verbs[i]))
             return i;
     const char *near = cli_nearest(word, verb_at, verbs);
-    cli_say("baseline",
-            "'%s' is not something to do: %s%s%suse save, list, show, rm, export or import", word,
-            near ? "did you mean '" : "", near ? near : "", near ? "'? " : "");
+    cli_say("baseline", "unknown action '%s': %s%s%suse save, list, show, rm, export or import",
+            word, near ? "did you mean '" : "", near ? near : "", near ? "'? " : "");
     return -1;
 }
 

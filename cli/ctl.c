@@ -336,7 +336,7 @@ static int ctl_run(const struct cli_command *command, int argc, char **argv)
     while (verb < VERBS && strcmp(operands.values[0], verbs[verb]) != 0)
         verb++;
     if (verb == VERBS) {
-        cli_say(command->name, "'%s' is not something to do: use start, stop, keep or status",
+        cli_say(command->name, "unknown action '%s': use start, stop, keep or status",
                 operands.values[0]);
         return CLI_USAGE;
     }

@@ -69,7 +69,7 @@ static const struct prof_report_column what_if_columns[] = {
 static const struct prof_report_table what_if_table = {
     .name = "changes",
     .title = "Predicted time of the median iteration, 95 % interval over the iterations",
-    .none = "nothing was changed: --set says what",
+    .none = "no change was given: add --set CHANGE",
     .columns = what_if_columns,
     .row_bytes = sizeof(struct prof_what_if_row)};
 

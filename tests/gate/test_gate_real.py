@@ -194,7 +194,7 @@ class Failures(Case):
             self.assertEqual(sorted(file.read().splitlines()), ["base a", "base b c", "cand a a {u}", "cand b c b c {u}"])
         done = self.call(e2e.PERFKIT, "ab", *scan, "t=2:10:4")
         self.assertEqual([line.split(b": ")[0] for line in done.out.splitlines()], [b"t=2", b"t=6", b"t=10"])
-        for words, saying in ((("t=",), b"is not NAME=VALUE"), (("=1",), b"is not NAME=VALUE"), (("t=3:1",), b"is not NAME=VALUE"), (("t=1:1000",), b"at most 100"),
+        for words, saying in ((("t=",), b"is not NAME=VALUE"), (("=1",), b"is not NAME=VALUE"), (("t=3:1",), b"is not NAME=VALUE"), (("t=1:x",), b"is not NAME=VALUE"), (("t=1:1000",), b"at most 100"),
                               (("v=1",), b"neither command has {v}"), (("t=1", "--json"), b"without other formats"), (("t=1", "--keep", "k"), b"without --keep")):
             done = self.call(e2e.PERFKIT, "ab", *scan, *words, status=2)
             self.assertIn(saying, done.err.splitlines()[-1])
