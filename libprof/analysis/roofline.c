@@ -12,7 +12,7 @@ struct gathered {
     bool several_configs;
     int64_t device; /* physical */
     int64_t count, time_ns;
-    int64_t calls, call_ns;
+    int64_t calls, call_ns, longest_call_ns;
     struct prof_roofline_sum work;
     struct prof_roofline_exact exact;
 };
@@ -98,7 +98,16 @@ static void count_roofline_kernel(const struct prof_roofline_gather *w, struct g
     if (op->call_duration_ns != PROF_UNKNOWN) {
         g->calls++;
         g->call_ns = prof_add(g->call_ns, op->call_duration_ns);
+        g->longest_call_ns = prof_max(g->longest_call_ns, op->call_duration_ns);
     }
+}
+
+/* What a call took on average, without the longest: the first one may have loaded the kernel. */
+static double typical_call_ns(const struct gathered *g)
+{
+    if (g->calls < 2)
+        return g->calls ? (double)g->call_ns : NAN;
+    return (double)prof_subtract(g->call_ns, g->longest_call_ns) / (double)(g->calls - 1);
 }
 
 bool prof_roofline_gather_op(void *user, const struct prof_event_row *op)
@@ -142,8 +151,7 @@ static void finish_point(struct prof_roofline_gather *w, const struct gathered *
     point->device = g->device;
     point->count = g->count;
     point->time_ns = point->busy_ns = g->time_ns;
-    struct prof_roofline_facts facts = {.launch_ns =
-                                            g->calls ? (double)g->call_ns / (double)g->calls : NAN};
+    struct prof_roofline_facts facts = {.launch_ns = typical_call_ns(g)};
     prof_roofline_declared(point, &g->work);
     prof_roofline_exact_put(point, &facts, &g->exact, ceilings);
     struct prof_roofline_rates rates;

@@ -139,6 +139,11 @@ START_TEST(shorter_than_its_launch)
     char unmeasured[4000] = ""; /* the calls themselves took 2,000 ns */
     roofline_kernel(unmeasured, 1, 20000, 1900, 50);
     ck_assert_int_eq(roofline_point(unmeasured, NULL).bound, PROF_BOUND_LAUNCH);
+    char loaded[4000] = ""; /* the first call, which loaded the kernel, took far longer */
+    roofline_kernel(loaded, 1, 20000, 2100, 50);
+    roofline_kernel(loaded, 1, 30000, 2100, 25000);
+    strcat(loaded, "UPDATE kernel SET api_duration = 16000 WHERE start = 20000;");
+    ck_assert_int_ne(roofline_point(loaded, NULL).bound, PROF_BOUND_LAUNCH);
 }
 END_TEST
 
