@@ -58,6 +58,7 @@ static enum prof_status append_line(const char *path, struct prof_json *json,
         return prof_fail_errno(err, PROF_IO, ".perfkit: cannot be made");
     FILE *there = prof_read_regular(path);
     int first = there ? fgetc(there) : EOF;
+    bool cut = there && !fseek(there, -1, SEEK_END) && fgetc(there) != '\n'; /* by a full disk */
     if (there)
         fclose(there);
     if (first != EOF && first != '{') /* as a capture, which a line at its end would damage */
@@ -70,7 +71,8 @@ static enum prof_status append_line(const char *path, struct prof_json *json,
         return prof_fail_errno(err, PROF_IO, "%s: cannot be opened", path);
     json->data[json->count] = '\n'; /* in place of its NUL */
     size_t length = json->count + 1;
-    bool whole = write(file, json->data, length) == (ssize_t)length;
+    bool whole =
+        (!cut || write(file, "\n", 1) == 1) && write(file, json->data, length) == (ssize_t)length;
     enum prof_status status =
         whole ? PROF_OK : prof_fail_errno(err, PROF_IO, "%s: cannot be written", path);
     if (close(file) && !status)
@@ -107,6 +109,8 @@ struct score_log {
     PROF_ARRAY(struct log_row) rows;
     const char *path;
     int64_t damaged; /* lines that cannot be read */
+    size_t predictions;
+    double median, low, high; /* saved / predicted; NaN = too few */
 };
 
 static void read_score(struct score_log *log, cJSON *line)
@@ -188,48 +192,60 @@ static const struct prof_report_table log_table = {.name = "scores",
                                                    .columns = log_columns,
                                                    .row_bytes = sizeof(struct log_row)};
 
-/* Median and quartiles of what was saved of the predicted; NaN for none. */
-static size_t spread_of_log(const struct score_log *log, double quartiles[3])
+#define ENOUGH_FOR_QUARTILES 4
+
+/* Of sorted values, between two by their distance (type 7 of Hyndman and Fan, 1996). */
+static double quantile_of(const double *sorted, size_t count, double share)
+{
+    double at = share * (double)(count - 1);
+    size_t below = (size_t)at, above = below + 1 < count ? below + 1 : below;
+    return sorted[below] + (at - (double)below) * (sorted[above] - sorted[below]);
+}
+
+/* Median and quartiles of what was saved of the predicted; NaN of too few. */
+static enum prof_status measure_log(struct score_log *log, struct prof_error *err)
 {
     double *sorted = malloc((log->rows.count + 1) * sizeof *sorted);
-    size_t count = 0;
-    for (size_t i = 0; sorted && i < log->rows.count; i++)
+    if (!sorted)
+        return prof_out_of_memory(err);
+    for (size_t i = 0; i < log->rows.count; i++)
         if (isfinite(log->rows.data[i].ratio))
-            sorted[count++] = log->rows.data[i].ratio;
-    if (count)
-        qsort(sorted, count, sizeof *sorted, prof_ascending_double);
-    for (size_t q = 0; q < 3; q++)
-        quartiles[q] = count ? sorted[(q + 1) * (count - 1) / 4] : NAN;
+            sorted[log->predictions++] = log->rows.data[i].ratio;
+    size_t count = log->predictions;
+    qsort(sorted, count, sizeof *sorted, prof_ascending_double);
+    log->median = count ? quantile_of(sorted, count, 0.5) : NAN;
+    log->low = count >= ENOUGH_FOR_QUARTILES ? quantile_of(sorted, count, 0.25) : NAN;
+    log->high = count >= ENOUGH_FOR_QUARTILES ? quantile_of(sorted, count, 0.75) : NAN;
     free(sorted);
-    return count;
+    return PROF_OK;
 }
 
 static void print_log_head(const void *result)
 {
     const struct score_log *log = result;
-    double of[3];
-    size_t count = spread_of_log(log, of);
     printf("%-10s %s: %s\n", "Log", log->path,
            prof_counted((int64_t)log->rows.count, "comparison", "comparisons").text);
     if (log->damaged)
         printf("%-10s %s that cannot be read\n", "Left out",
                prof_counted(log->damaged, "line", "lines").text);
-    if (count)
-        printf("%-10s %s of the predicted saving came, quartiles %s to %s (%s)\n", "Median",
-               prof_percent(of[1]).text, prof_percent(of[0]).text, prof_percent(of[2]).text,
-               prof_counted((int64_t)count, "prediction", "predictions").text);
+    if (log->predictions)
+        printf("%-10s %s of the predicted saving came", "Median", prof_percent(log->median).text);
+    if (isfinite(log->low))
+        printf(", quartiles %s to %s", prof_percent(log->low).text, prof_percent(log->high).text);
+    if (log->predictions)
+        printf(" (%s)\n",
+               prof_counted((int64_t)log->predictions, "prediction", "predictions").text);
     putchar('\n');
 }
 
 static void put_log_head(struct prof_json *json, const void *result)
 {
     const struct score_log *log = result;
-    double of[3];
     prof_json_int(json, "perfkit_verify_log", 1);
-    prof_json_int(json, "predictions", (int64_t)spread_of_log(log, of));
-    prof_json_real(json, "median_ratio", of[1]);
-    prof_json_real(json, "low_ratio", of[0]);
-    prof_json_real(json, "high_ratio", of[2]);
+    prof_json_int(json, "predictions", (int64_t)log->predictions);
+    prof_json_real(json, "median_ratio", log->median);
+    prof_json_real(json, "low_ratio", log->low);
+    prof_json_real(json, "high_ratio", log->high);
     prof_json_int(json, "damaged_lines", log->damaged);
 }
 
@@ -237,6 +253,8 @@ enum prof_status verify_log_print(const char *path, unsigned format, struct prof
 {
     struct score_log log = {.path = path};
     enum prof_status status = read_log(&log, err);
+    if (!status)
+        status = measure_log(&log, err);
     const struct cli_document document = {.table = &log_table,
                                           .rows = log.rows.data,
                                           .count = log.rows.count,

@@ -151,7 +151,11 @@ if os.path.exists("scores.jsonl"):
 for after, status in (("normal.sqlite", 0), ("normal.sqlite", 0), ("more.sqlite", 3)):  # what is refused has no score
     run("verify", "--log=scores.jsonl", "normal.sqlite", after, "--json", statuses=(status,))
 with open("scores.jsonl", "a", encoding="utf-8") as scores:
-    scores.write('{"cut off\n{"of": "another program"}\n[1]\n')
+    scores.write('{"of": "another program"}\n[1]\n{"cut by a full disk')
+run("verify", "--log=scores.jsonl", "normal.sqlite", "normal.sqlite", "--json")  # begins a line of its own
+with open("scores.jsonl", "a", encoding="utf-8") as scores:
+    for saved in (100, 50, 80, 60):
+        scores.write(json.dumps({"perfkit_verify_log": 1, "predicted_ns": 100, "saved_ns": saved}) + "\n")
 with open("normal.sqlite", "rb") as before:
     content = before.read()
 run("verify", "--log=normal.sqlite", "normal.sqlite", "normal.sqlite", "--json", statuses=(2,))  # no log: left as it is
@@ -159,8 +163,9 @@ with open("normal.sqlite", "rb") as before:
     assert before.read() == content
 kept = run("verify", "--log=scores.jsonl", "--json")
 check("verify-log.json", kept, "verify --log")
-assert kept["scores"]["total_rows"] == 2 and kept["damaged_lines"] == 3 and kept["predictions"] == 0, kept
-assert {row["saved_ns"] for row in kept["scores"]["rows"]} == {0}, kept
+assert kept["scores"]["total_rows"] == 7 and kept["damaged_lines"] == 3 and kept["predictions"] == 4, kept
+assert [round(kept[key + "_ratio"], 9) for key in ("low", "median", "high")] == [0.575, 0.7, 0.85], kept
+assert {row["saved_ns"] for row in kept["scores"]["rows"][:3]} == {0}, kept
 check("what-if.json", run("what-if", "normal.sqlite", "--set", "kernel:*=0.5x", "--json", statuses=(0, 3)), "what-if")
 check("version.json", run("version", "--json"), "version")
 check("doctor.json", run("doctor", "--json", statuses=(0, 1)), "doctor")
