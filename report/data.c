@@ -226,6 +226,9 @@ static enum prof_status load_details(struct prof_report_data *data, struct prof_
         status = prof_sync_summary(capture, filter, &data->waits, err);
     if (!status)
         status = prof_range_summary(capture, filter, &data->ranges, err);
+    if (!status)
+        status =
+            prof_pytorch_parts(&data->ranges, &data->pytorch_parts, &data->pytorch_part_count, err);
     for (enum prof_activity i = 0; !status && i < PROF_ACTIVITIES; i++) {
         if (i != PROF_ACTIVITY_GRAPHS && i != PROF_ACTIVITY_OVERHEAD)
             status = prof_activity_summary(capture, filter, i, &data->activities[i], err);
@@ -262,6 +265,7 @@ void prof_report_unload(struct prof_report_data *data)
     prof_transfer_summary_free(&data->transfers);
     prof_api_summary_free(&data->api);
     prof_sync_summary_free(&data->waits);
+    free(data->pytorch_parts);
     prof_range_summary_free(&data->ranges);
     prof_memory_summary_free(&data->memory);
     for (enum prof_activity i = 0; i < PROF_ACTIVITIES; i++)

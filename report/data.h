@@ -57,6 +57,8 @@ struct prof_report_data {
     struct prof_api_summary api;
     struct prof_sync_summary waits;
     struct prof_range_summary ranges;
+    struct prof_pytorch_part *pytorch_parts; /* of the rows of `ranges` */
+    size_t pytorch_part_count;
     struct prof_memory_summary memory;
     struct prof_activity_summary activities[PROF_ACTIVITIES];
     struct prof_pool_summary pools;

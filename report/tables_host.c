@@ -6,7 +6,7 @@
 #include "libprof/base/saturate.h"
 #include "report/columns.h"
 
-/* ---- processes and trust --------------------------------------------------------------------- */
+/* ---- processes --------------------------------------------------------------------- */
 
 static const struct prof_report_column process_columns[] = {
     INT64("pid", "Process", NUMBER, 1, prof_process, pid),
@@ -34,6 +34,50 @@ const struct prof_report_table prof_report_processes_table = {
     .least_rows = 2,
     ROWS(prof_process, process),
 };
+
+/* ---- PyTorch --------------------------------------------------------------------------------- */
+
+#define PART(row) ((const struct prof_pytorch_part *)(row))
+CELL(part_total, prof_report_int(PART(row)->range->duration_ns.sum))
+CELL(part_count, prof_report_int(PART(row)->range->duration_ns.count))
+CELL(part_average, prof_report_real(PART(row)->range->duration_ns.mean))
+CELL(part_median, prof_report_real(PART(row)->range->duration_ns.median))
+CELL(part_max, prof_report_int(PART(row)->range->duration_ns.max))
+CELL(part_wall, prof_report_real(PART(row)->range->wall_share))
+CELL(part_kernels, prof_report_int(PART(row)->range->kernel_ns))
+CELL(part_which, prof_report_text(*PART(row)->which ? PART(row)->which : NULL))
+CELL(part_name, prof_report_text(PART(row)->range->name))
+
+static const struct prof_report_column pytorch_columns[] = {
+    COMPUTED("total_ns", "Total", NS, 1, part_total),
+    COMPUTED("wall_share", "Of wall", SHARE, 3, part_wall),
+    COMPUTED("count", "Count", COUNT, 1, part_count),
+    COMPUTED("average_ns", "Average", NS, 0, part_average),
+    COMPUTED("median_ns", "Median", NS, 1, part_median),
+    COMPUTED("max_ns", "Max", NS, 3, part_max),
+    COMPUTED("kernel_ns", "GPU time", NS, 1, part_kernels),
+    STRING("part", "Part", WORD, 1, prof_pytorch_part, what),
+    COMPUTED("which", "Which", WORD, 1, part_which, .blank = true),
+    COMPUTED("name", "Range", NAME, 0, part_name),
+    {0},
+};
+
+TABLE_ROWS(pytorch, data->pytorch_parts, data->pytorch_part_count)
+
+const struct prof_report_table prof_report_pytorch_table = {
+    .name = "pytorch",
+    .title = "PyTorch",
+    .none = "no ranges of PyTorch's own (perfkit run --pytorch)",
+    .help =
+        "What PyTorch does beside the model's operators: waiting for data, the optimizer, which "
+        "attention runs, compiled code, collectives, Python's garbage collections. Total is "
+        "time on the host, GPU time that of the kernels launched inside.",
+    .optional = true,
+    .screen_rows = 6,
+    ROWS(prof_pytorch_part, pytorch),
+};
+
+/* ---- trust ----------------------------------------------------------------------------------- */
 
 static const struct prof_report_column balance_columns[] = {
     INT64("called", "Called", COUNT, 1, prof_balance, called),

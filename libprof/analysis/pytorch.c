@@ -1,11 +1,13 @@
 /* PyTorch's operators with their device work, that of the backward pass credited to the forward
  * operator that caused it. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "libprof/analysis/events.h"
 #include "libprof/analysis/pytorch_operators.h"
 #include "libprof/base/saturate.h"
+#include "libprof/base/utf8.h"
 #include "libprof/gpu/range_name.h"
 #include "libprof/include/prof_stack.h"
 
@@ -214,6 +216,77 @@ enum prof_status prof_pytorch_summary(struct prof_capture *capture,
 }
 
 PROF_FREE_ROWS(prof_pytorch_summary)
+
+/* ---- parts ----------------------------------------------------------------------------------- */
+
+/* Ranges whose names begin so, the longer name first. Without `which`: the rest of the name up to
+ * `end`. Sources: torch/utils/data/dataloader.py, torch/optim/optimizer.py, native_functions.yaml
+ * of PyTorch 2.11, torch/_dynamo, ProcessGroupNCCL; the last is perfkit's own. */
+static const struct part_name {
+    const char *range, *what, *which;
+    char end;
+} part_names[] = {
+    {"enumerate(DataLoader)#_SingleProcess", "data loading", "without workers", 0},
+    {"enumerate(DataLoader)#_MultiProcess", "data loading", "waiting for workers", 0},
+    {"Optimizer.step#", "optimizer", NULL, '.'},
+#define ATTENTION(range, which)                                                                    \
+    {"aten::_scaled_dot_product_" range "_backward", "attention, backward", which, 0},             \
+    {                                                                                              \
+        "aten::_scaled_dot_product_" range, "attention", which, 0                                  \
+    }
+    ATTENTION("flash_attention", "FlashAttention"),
+    ATTENTION("efficient_attention", "memory-efficient"),
+    ATTENTION("cudnn_attention", "cuDNN"),
+    ATTENTION("fused_attention_overrideable", "of the device's library"),
+    ATTENTION("attention_math", "not fused (math)"),
+#undef ATTENTION
+    {"Torch-Compiled Region", "compiled code", "", 0},
+    {"nccl:", "collective", NULL, 0},
+    {"garbage collection, ", "garbage collection", NULL, 0},
+};
+
+static const struct part_name *part_named(const char *range)
+{
+    for (size_t i = 0; range && i < sizeof part_names / sizeof part_names[0]; i++) {
+        if (strncmp(range, part_names[i].range, strlen(part_names[i].range)) == 0)
+            return &part_names[i];
+    }
+    return NULL;
+}
+
+enum prof_status prof_pytorch_parts(const struct prof_range_summary *ranges,
+                                    struct prof_pytorch_part **parts, size_t *count,
+                                    struct prof_error *err)
+{
+    PROF_ARRAY(struct prof_pytorch_part) made = {0};
+    *parts = NULL;
+    *count = 0;
+    for (size_t i = 0; i < ranges->count; i++) {
+        const struct prof_range_row *row = &ranges->rows[i];
+        const struct part_name *name = row->domain ? NULL : part_named(row->name);
+        struct prof_pytorch_part *part = name ? prof_array_add(&made) : NULL;
+        if (name && !part) {
+            prof_array_free(&made);
+            return prof_out_of_memory(err);
+        }
+        if (!part)
+            continue;
+        const char *rest = row->name + strlen(name->range);
+        const char *end = name->end ? strchr(rest, name->end) : NULL;
+        size_t length = end ? (size_t)(end - rest) : strlen(rest);
+        *part = (struct prof_pytorch_part){.what = name->what, .range = row};
+        if (!name->which)
+            snprintf(part->which, sizeof part->which, "%.*s",
+                     length < sizeof part->which ? (int)length
+                                                 : prof_report_head(rest, sizeof part->which - 1),
+                     rest);
+        else
+            snprintf(part->which, sizeof part->which, "%s", name->which);
+    }
+    *parts = made.data;
+    *count = made.count;
+    return PROF_OK;
+}
 
 /* ---- operators ------------------------------------------------------------------------------- */
 

@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 #include "libprof/include/prof_capture.h"
+#include "libprof/include/prof_summaries.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -338,6 +339,21 @@ enum prof_status prof_pytorch_summary(struct prof_capture *capture,
                                       const struct prof_filter *filter,
                                       struct prof_pytorch_summary *result, struct prof_error *err);
 void prof_pytorch_summary_free(struct prof_pytorch_summary *result);
+
+/* What PyTorch does beside the operators of a model, by the names of the ranges that its profiler
+ * hooks open: batches that are waited for, the optimizer, which attention runs, compiled code,
+ * collectives, Python's garbage collections. */
+struct prof_pytorch_part {
+    const char *what;                   /* "data loading" */
+    char which[64];                     /* "without workers", "SGD"; "" = there is one kind */
+    const struct prof_range_row *range; /* borrowed from the summary */
+};
+
+/* Those of a summary's rows that are such, in their order. *parts: freed with free(); NULL where
+ * there are none. Errors: PROF_NOMEM. */
+enum prof_status prof_pytorch_parts(const struct prof_range_summary *ranges,
+                                    struct prof_pytorch_part **parts, size_t *count,
+                                    struct prof_error *err);
 
 #ifdef __cplusplus
 }

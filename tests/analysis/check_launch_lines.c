@@ -3,6 +3,7 @@
  */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "libprof/include/prof_stack.h"
@@ -209,6 +210,46 @@ START_TEST(backward_work_belongs_to_the_forward_line)
 }
 END_TEST
 
+START_TEST(parts_of_pytorch_have_names)
+{
+    struct prof_capture *c = fixture_with_base(
+        "INSERT INTO string(id, value) VALUES(50, 'my domain'), "
+        "(51, 'enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__'), "
+        "(52, 'Optimizer.step#AdamW.step'), (53, 'aten::_scaled_dot_product_cudnn_attention'), "
+        "(54, 'aten::_scaled_dot_product_cudnn_attention_backward'), "
+        "(55, 'garbage collection, generation 2'), (56, 'Optimizer.zero_grad#AdamW.zero_grad'), "
+        "(57, 'Optimizer.step#' || printf('%.*c', 62, 'x') || 'é.step');"
+        "INSERT INTO range(start, duration, thread, name, domain, depth) VALUES"
+        "(100, 90, 1, 51, NULL, 0), (200, 80, 1, 52, NULL, 0), (300, 70, 1, 53, NULL, 0), "
+        "(400, 60, 1, 54, NULL, 0), (500, 50, 1, 55, NULL, 0), (600, 40, 1, 56, NULL, 0), "
+        "(700, 30, 1, 52, 50, 0), (800, 5, 1, 51, NULL, 0), (900, 4, 1, 57, NULL, 0);");
+    static const struct {
+        const char *what, *which;
+        int64_t count, total;
+    } wanted[] = {{"data loading", "waiting for workers", 2, 95},
+                  {"optimizer", "AdamW", 1, 80},
+                  {"attention", "cuDNN", 1, 70},
+                  {"attention, backward", "cuDNN", 1, 60},
+                  {"garbage collection", "generation 2", 1, 50}};
+    struct prof_range_summary ranges;
+    struct prof_pytorch_part *parts;
+    size_t count;
+    ck_ok(prof_range_summary(c, NULL, &ranges, &err));
+    ck_ok(prof_pytorch_parts(&ranges, &parts, &count, &err));
+    ck_assert_uint_eq(count, 6); /* the range of a domain of the program's is none */
+    for (size_t i = 0; i < 5; i++) {
+        ck_assert_str_eq(parts[i].what, wanted[i].what);
+        ck_assert_str_eq(parts[i].which, wanted[i].which);
+        ck_assert_int_eq(parts[i].range->duration_ns.count, wanted[i].count);
+        ck_assert_int_eq(parts[i].range->duration_ns.sum, wanted[i].total);
+    }
+    ck_assert_uint_eq(strlen(parts[5].which), 62); /* not half a character */
+    free(parts);
+    prof_range_summary_free(&ranges);
+    prof_close(c);
+}
+END_TEST
+
 START_TEST(nodes_of_graphs_belong_to_where_they_were_made)
 {
     char sql[4096];
@@ -244,5 +285,5 @@ END_TEST
 
 CHECK_MAIN("launch lines", a_function_that_only_launches_gives_way, so_does_one_that_only_copies,
            so_does_a_nest_of_functions_through_which_everything_goes,
-           backward_work_belongs_to_the_forward_line,
+           backward_work_belongs_to_the_forward_line, parts_of_pytorch_have_names,
            nodes_of_graphs_belong_to_where_they_were_made, without_stacks_there_are_no_lines)
