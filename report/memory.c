@@ -47,16 +47,25 @@ static bool list_sites(struct prof_report_memory *m)
     return true;
 }
 
+static int lifetime_class(int power)
+{
+    int at = power < SHORTEST ? 0 : (power - SHORTEST) / 3 + 1;
+    return at < LIFETIMES ? at : LIFETIMES - 1;
+}
+
 static void list_lifetimes(struct prof_report_memory *m, const struct prof_memory_place *place)
 {
     const struct prof_histogram *h = &place->lifetimes;
     int64_t counts[LIFETIMES] = {0};
+    struct prof_memory_longest longest[LIFETIMES] = {0};
     for (uint32_t i = 0; i < h->count; i++) {
         double low = prof_histogram_low(h->first + i);
         int power = low < 1 ? 0 : (int)floor(log2(low));
-        int at = power < SHORTEST ? 0 : (power - SHORTEST) / 3 + 1;
-        counts[at < LIFETIMES ? at : LIFETIMES - 1] += h->counts[i];
+        counts[lifetime_class(power)] += h->counts[i];
     }
+    for (int i = 0; i < PROF_MEMORY_POWERS; i++)
+        if (place->longest[i].start_ns || place->longest[i].lived_ns)
+            longest[lifetime_class(i)] = place->longest[i];
     for (int i = 0; i < LIFETIMES; i++) {
         if (!counts[i])
             continue;
@@ -66,6 +75,7 @@ static void list_lifetimes(struct prof_report_memory *m, const struct prof_memor
             .to_ns = i + 1 < LIFETIMES ? ldexp(1, SHORTEST + 3 * i) : (double)INFINITY,
             .count = counts[i],
             .share = (double)counts[i] / (double)place->lifetime_ns.count,
+            .longest = longest[i],
         };
     }
 }

@@ -12,6 +12,7 @@ struct prof_report_lifetime {
     double from_ns, to_ns; /* to: INFINITY for the last */
     int64_t count;
     double share; /* of the place's */
+    struct prof_memory_longest longest;
 };
 
 /* One of those that held the memory when there was no room. */

@@ -230,6 +230,8 @@ static const struct prof_report_column life_columns[] = {
     COMPUTED("to_ns", "To", NS, 1, life_to),
     INT64("count", "Allocations", COUNT, 1, prof_report_lifetime, count),
     REAL("share", "Share", SHARE, 1, prof_report_lifetime, share),
+    INT64("duration_ns", "Longest", NS, 1, prof_report_lifetime, longest.lived_ns),
+    INT64("start_ns", "Allocated at", MOMENT, 1, prof_report_lifetime, longest.start_ns),
     COMPUTED("name", "Where", NAME, 1, life_where),
     {0},
 };
@@ -399,7 +401,7 @@ static const struct prof_report_table lifetimes_table = {
     .part = PROF_PART_MEMORY,
     .title = "Lifetimes",
     .none = "nothing was freed",
-    .help = "How long what was freed had lived.",
+    .help = "How long what was freed had lived, and when the longest of each class was allocated.",
     .screen_rows = 12,
     .optional = true,
     ROWS(prof_report_lifetime, life),

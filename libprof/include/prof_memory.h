@@ -138,6 +138,12 @@ struct prof_memory_use {
 };
 #define PROF_MEMORY_BRIEF_NS 1000000
 
+/* One of many that lived about as long: the one that lived longest. */
+struct prof_memory_longest {
+    int64_t start_ns, lived_ns; /* both 0: there is none */
+};
+#define PROF_MEMORY_POWERS 63
+
 /* The memory of a device, or page-locked memory of the host; all of it, or one kind. */
 struct prof_memory_place {
     int64_t device; /* prof_device.physical; 0 = not known, or the host */
@@ -149,6 +155,7 @@ struct prof_memory_place {
     int64_t capacity_bytes;          /* of the device; PROF_UNKNOWN for the host */
     struct prof_spread lifetime_ns;  /* of what was freed */
     struct prof_histogram lifetimes; /* the same, ns */
+    struct prof_memory_longest longest[PROF_MEMORY_POWERS]; /* [i]: of 2^i ns to below 2^(i+1) */
     /* Bytes by which what a phase allocated and did not free yet grows from one of its iterations
      * to the next after warm-up, as the median over pairs of iterations half the phase apart
      * (Theil's incomplete method, Proc. Kon. Ned. Akad. A 53 (1950)); NaN without iterations. Of

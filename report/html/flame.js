@@ -8,6 +8,7 @@
   const HEIGHT = 20, LEVELS = 60, ABOVE = 12; /* drawn below and above the top frame */
   const CHANGED = 0.02; /* of a frame's own measure: less is not coloured */
 
+  const KINDS = { frame: 'function', api: 'API call', transfer: 'memcpy', range: 'NVTX range' };
   const MEASURES = {
     time: { of: 'ns', format: f.duration, words: 'of device time' },
     bytes: { of: 'bytes', format: f.bytes, words: 'moved or set' },
@@ -272,7 +273,7 @@
     }
 
     function tell(drawing, node) {
-      const root = drawing.nodes[0], words = [(node.kind === 'frame' ? 'function' : node.kind) + (node.place ? ' at ' + node.place : ''),
+      const root = drawing.nodes[0], words = [(KINDS[node.kind] || node.kind) + (node.place ? ' at ' + node.place : ''),
         state.measure.format(node.total) + ' ' + state.measure.words, f.percent(node.total / root.total) + ' of all'];
       if (node.count) words.push(P.plural(node.count, 'operation') + ' of its own');
       if (state.compared) {

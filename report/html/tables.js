@@ -6,6 +6,16 @@
   const el = P.el;
   const FIRST_ROWS = 25, SHORT = 36, PAPER_ROWS = 500;
 
+  /* Where figures have to be scrolled the name stands before them and stays: behind them it would cover one. */
+  const narrow = matchMedia('screen and (max-width: 1100px)');
+  const nameFirst = (line, leads) => {
+    const name = line.lastElementChild;
+    if (!narrow.matches || !name || !name.classList.contains('name')) return line;
+    name.classList.add('first');
+    line.insertBefore(name, line.children[leads]);
+    return line;
+  };
+
   const isText = (column) => column.unit === 'name' || column.unit === 'word';
 
   /* The spread in words, which is what a histogram's cell is called. */
@@ -15,7 +25,7 @@
   }
 
   function nameCell(text) {
-    if (P.unknown(text)) return el('td', { class: 'left none' }, 'n/a');
+    if (P.unknown(text)) return el('td', { class: 'name left none' }, 'n/a');
     /* What fits is no stop for the tab key. */
     if (text.length < SHORT && !text.includes('\n')) return el('td', { class: 'name left' }, el('span', null, text || '(empty)'));
     return el('td', { class: 'name left' }, el('button', { type: 'button', 'aria-expanded': 'false',
@@ -117,6 +127,7 @@
       }, el('button', { type: 'button', 'data-column': i, onclick: () => sortBy(i) }, column.title))));
       if (scale) head.insertBefore(el('th', { scope: 'col', class: 'left plain' }, 'Spread'), head.lastChild);
       if (unfold || locate) head.prepend(el('th', { scope: 'col', class: 'plain' }, el('span', { class: 'unseen' }, 'Details, place')));
+      nameFirst(head, unfold || locate ? 1 : 0);
     }
 
     const nameOf = (row) => String(row[index.name] || row[0] || '(empty)').slice(0, 200);
@@ -143,6 +154,7 @@
         line.insertBefore(el('td', { class: 'left' }, P.histogramCell(histogram(row), scale, spreadWords(row, at))),
           line.lastChild);
       if (unfold || locate) line.prepend(el('td', { class: 'left lead' }, unfold ? unfoldButton(row) : null, locate ? locateButton(row) : null));
+      nameFirst(line, unfold || locate ? 1 : 0);
       return state.unfolded.has(row) ? [line, unfoldedLine(row)] : [line];
     }
 
@@ -191,6 +203,7 @@
       'aria-labelledby': table.name + '-title' }, el('table', { id: table.name + '-table' },
       el('thead', null, head), body)));
     draw();
+    narrow.addEventListener('change', draw);
     P.onPaper((paper) => {
       state.paper = paper;
       draw();

@@ -59,7 +59,7 @@
       inView.textContent = 'In view, ' + f.duration(w.to - w.from) + (missing > 0 ? ', ' + f.duration(missing) + ' of it not recorded: ' : ': ')
         + words(w) + '.';
       if (model.baselineRows.length) inView.textContent += ' Baseline: ' + words(P.within(model, view.from, view.to, true, true)) + '.';
-      if (rows.findEmpty(view, fullHeight > roomFor())) arrange();
+      if (rows.findEmpty(view, draw.plan.withEmpty + draw.RULER > roomFor())) arrange();
       if (rows.empty.size) inView.textContent += ' ' + P.plural(rows.empty.size, 'row') + ' without events here folded.';
       events.refresh();
       iterations.draw();
@@ -100,7 +100,7 @@
     function trackIntoSight(y, t) {
       const seen = draw.height - draw.RULER;
       if (draw.plan.pinned.has(t)) return;
-      if (y < view.top + draw.plan.pinnedHeight || y + draw.ROW > view.top + seen) scroll.scrollTop = Math.max(0, y - seen / 2);
+      if (y < view.top + draw.plan.pinnedHeight || y + draw.highOf(t) > view.top + seen) scroll.scrollTop = Math.max(0, y - seen / 2);
     }
 
     function intoSight(i) {
@@ -204,7 +204,7 @@
       }
       if (hit && hit.label !== undefined) {
         view.track = hit.label;
-        rows.flipSlim(hit.label);
+        rows.flipLow(hit.label);
         return;
       }
       if (hit && hit.t !== undefined) view.track = hit.t;
@@ -218,7 +218,7 @@
       if (hit && hit.i >= 0) {
         const event = model.event(hit.i);
         words = event.name.slice(0, 300) + '\n' + (event.duration < 0 ? 'no end seen' : f.duration(event.duration)) +
-          (event.count > 1 ? ', ' + f.count(event.count) + ' merged' : ', ' + event.kind);
+          (event.count > 1 ? ', ' + f.count(event.count) + ' merged' : ', ' + P.kindWord(event.kind));
       } else if (hit && hit.line !== undefined) {
         words = hit.line.label + ' ' + P.lineWords(hit.line, model.placeIn(hit.line, draw.time(view, at.x)));
       }
@@ -363,15 +363,14 @@
       t.redraw();
     });
 
-    let fullHeight = 0; /* of all rows, the empty ones too */
     const roomFor = () => Math.max(240, place.classList.contains('full')
       ? window.innerHeight - (scroll.getBoundingClientRect().top - place.getBoundingClientRect().top) - 150 : Math.floor(window.innerHeight * 0.75));
     function resize() {
       const width = scroll.clientWidth;
       if (!width) return;
       const all = draw.plan.height + draw.RULER;
-      if (!rows.empty.size) fullHeight = all;
-      const height = Math.min(Math.max(all, fullHeight), roomFor()); /* the page does not move when rows fold */
+      /* Under the pointer it becomes lower only when that has left: else a wheel that zooms would be over something else. */
+      const height = Math.min(scroll.matches(':hover') ? Math.max(all, draw.height || 0) : all, roomFor());
       draw.resize(width, height);
       spacer.style.height = Math.max(0, all - height) + 'px';
       draw.draw(view);
@@ -382,6 +381,7 @@
     const every = model.lines.map((line, k) => k), few = fewLines(model);
     const lines = el('button', { type: 'button', 'aria-pressed': 'false', title: 'Lines of all counters that were sampled',
       onclick: () => t.showLines(lines.getAttribute('aria-pressed') !== 'true') }, 'All counters');
+    scroll.addEventListener('pointerleave', resize);
     function arrange() {
       rows.lines = lines.getAttribute('aria-pressed') === 'true' ? every : few;
       draw.layout(rows);
@@ -401,7 +401,9 @@
       details.replaceChildren(el('span', null, 'Process ' + track.pid + (rows.folded.has(process) ? ' folded' : ' unfolded')));
       arrange();
     };
-    t.foldHere = () => { if (model.processes > 1) t.fold(model.tracks[view.track].process); else rows.flipSlim(view.track); };
+    t.foldHere = () => { if (model.processes > 1) t.fold(model.tracks[view.track].process); else rows.flipLow(view.track); };
+    t.heighten = (by) => rows.stepHeight(view.track, by);
+    t.drag = rows.setHeight;
     t.hideHere = () => {
       rows.flipHidden(view.track);
       details.replaceChildren(el('span', null, 'Track ' + model.tracks[view.track].label + ' hidden'));

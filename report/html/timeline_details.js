@@ -4,7 +4,7 @@
   const el = P.el, f = P.format;
   const NAMES = 25, SHOWN_CALLERS = 4;
 
-  const WORDS = { copy: 'memcpy', fill: 'memset', running: 'CPU sample', blocked: 'blocked span', preempted: 'preempted span', projected: 'projected NVTX range' };
+  const WORDS = { copy: 'memcpy', fill: 'memset', call: 'API call', wait: 'synchronization', range: 'NVTX range', mark: 'NVTX mark', overhead: 'overhead span', running: 'CPU sample', blocked: 'blocked span', preempted: 'preempted span', projected: 'projected NVTX range' };
   P.kindWord = (kind) => WORDS[kind] || kind;
   P.kinds = (n, kind) => P.plural(n, P.kindWord(kind));
 
@@ -91,7 +91,7 @@
     const rows = w.names.slice(0, NAMES).map((n) => el('tr', null,
       el('td', { class: 'left' }, el('button', { type: 'button', class: 'place mono', title: 'Go to the longest',
         onclick: () => act.select(n.longest) }, P.short(n.name).length > 160 ? P.short(n.name).slice(0, 159) + '\u2026' : P.short(n.name))),
-      el('td', { class: 'left' }, n.kind), el('td', null, f.count(n.count)), el('td', null, f.duration(n.ns)),
+      el('td', { class: 'left' }, P.kindWord(n.kind)), el('td', null, f.count(n.count)), el('td', null, f.duration(n.ns)),
       el('td', null, f.duration(n.union)), el('td', null, share(n.union)),
       el('td', null, f.duration(n.count ? n.ns / n.count : null))));
     const button = (text, action) => el('button', { type: 'button', onclick: action }, text);

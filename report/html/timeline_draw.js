@@ -4,7 +4,7 @@
  * too), so that a frame costs what the screen holds, however many events there are. */
 (function (P) {
   'use strict';
-  const ROW = 18, SLIM_ROW = 5, GAP = 7, RULER = 24, GROUP = 22, LINE = 40;
+  const GAP = 7, TEXT_ROW = 14, RULER = 24, GROUP = 22, LINE = 40;
   const LEAST = 5, NARROW = 2, CHARACTER = 6.7;
 
   function palette() {
@@ -16,15 +16,16 @@
 
   /* From top to bottom: pinned tracks, which stay in sight, lines (numbers of them), then tracks in their order. With several
    * processes each begins with a line of its own. Tracks of a folded process and those that are hidden have no place (below 0);
-   * those that are slim take little of it. */
+   * each is as high as `rows` says. */
   function layout(model, rows) {
-    const places = model.tracks.map(() => -1e9), high = model.tracks.map((track, t) => (rows.slim.has(t) ? SLIM_ROW : ROW));
+    const places = model.tracks.map(() => -1e9), high = model.tracks.map((track, t) => rows.highOf(t));
     const groups = [], lines = [], order = [];
-    let y = GAP, process = null;
+    let y = GAP, process = null, empty = 0;
+    const takes = (t) => Math.max(model.tracks[t].rows.length * high[t], 14) + GAP;
     const put = (t) => {
       places[t] = y;
       order.push(t);
-      y += Math.max(model.tracks[t].rows.length * high[t], 14) + GAP;
+      y += takes(t);
     };
     const pinned = new Set(rows.order.filter((t) => rows.pinned.has(t) && !rows.hidden.has(t)));
     pinned.forEach(put);
@@ -41,9 +42,11 @@
         groups.push({ y, process, text: (folded ? '\u25b8' : '\u25be') + (model.own === model.n ? '' : track.baseline ? ' baseline:' : ' this run:') + ' process ' + track.pid + '  ' + (track.command || '') });
         y += GROUP;
       }
-      if (!folded && !rows.hidden.has(t) && !rows.empty.has(t) && !pinned.has(t)) put(t);
+      if (folded || rows.hidden.has(t) || pinned.has(t)) return;
+      if (rows.empty.has(t)) empty += takes(t);
+      else put(t);
     });
-    return { places, high, order, groups, lines, pinned, pinnedHeight, height: y };
+    return { places, high, order, groups, lines, pinned, pinnedHeight, height: y, withEmpty: y + empty };
   }
 
   /* Distance between marks of the ruler: 1, 2 or 5 times a power of ten, about 120 pixels. */
@@ -117,9 +120,10 @@
 
   P.TimelineDraw = function (canvas, model) {
     const context = canvas.getContext('2d', { alpha: false });
-    const pixels = Pixels(), e = model.events, self = { ROW, RULER, LINE, gutter: 190 };
+    const pixels = Pixels(), e = model.events, self = { RULER, LINE, gutter: 190 };
     let colours = palette(), drawn = 0, plan = null, hits = null;
     self.layout = (rows) => { self.plan = plan = layout(model, rows); };
+    self.highOf = (t) => plan.high[t];
     self.yOf = (row) => plan.places[row.t] + row.r * plan.high[row.t];
     /* How far a track is scrolled. */
     const scrolled = (view, t) => (plan.pinned.has(t) ? 0 : view.top);
@@ -179,14 +183,14 @@
       context.fillStyle = fill;
       context.fillRect(x, y, wide > 3 ? wide - 1 : wide, full);
       drawn++;
-      if (full + 2 < ROW) return;
+      if (full + 2 < TEXT_ROW) return;
       const room = Math.floor((wide - 8) / CHARACTER);
       if (room < 3) return;
       let text = P.visible(model.labels[e.name[i]]).replace(/\s+/g, ' ');
       if (model.countOf(i) > 1) text = P.format.count(model.countOf(i)) + ' \u00d7 ' + text;
       if (text.length > room) text = text.slice(0, Math.max(1, room - 1)) + '\u2026';
       context.fillStyle = fill === colours.dim ? colours.faint : colours['slice-text'];
-      context.fillText(text, x + 4, y + ROW / 2 - 0.5, wide - 6);
+      context.fillText(text, x + 4, y + full / 2 + 0.5, wide - 6);
     }
 
     /* A step line as an area, the most of each pixel; pixels that are equally high are one rectangle. */
@@ -243,9 +247,9 @@
         const text = ['not recorded: ' + why, 'not recorded'].find((words) => words.length < room);
         if (text) {
           context.fillStyle = colours.page;
-          context.fillRect(self.gutter + from + 2, RULER + 2, text.length * (CHARACTER + 0.6) + 4, ROW);
+          context.fillRect(self.gutter + from + 2, RULER + 2, text.length * (CHARACTER + 0.6) + 4, 18);
           context.fillStyle = colours.text;
-          context.fillText(text, self.gutter + from + 4, RULER + ROW / 2 + 2);
+          context.fillText(text, self.gutter + from + 4, RULER + 11);
         }
       });
     }
@@ -263,7 +267,7 @@
       const trackLabel = (track, t) => {
         const y = RULER + plan.places[t] - scrolled(view, t), focus = view.track === t;
         if (y > height || y + track.rows.length * plan.high[t] < RULER) return;
-        label((focus ? '\u25b8 ' : '  ') + P.visible(track.baseline ? track.label.replace('baseline ', '') : track.label), y + ROW / 2 - 0.5, focus ? colours.focus : colours.text);
+        label((focus ? '\u25b8 ' : '  ') + P.visible(track.baseline ? track.label.replace('baseline ', '') : track.label), y + Math.max(plan.high[t], 14) / 2 - 0.5, focus ? colours.focus : colours.text);
       };
       model.tracks.forEach((track, t) => { if (!plan.pinned.has(t)) trackLabel(track, t); });
       plan.lines.forEach(({ line, y: top }) => {
@@ -379,7 +383,7 @@
         pixels.begin(self.width, height, window.devicePixelRatio || 1);
         model.rows.filter(wanted).forEach((row) => {
           const y = RULER + self.yOf(row) - scrolled(view, row.t);
-          if (y < height && y + ROW > RULER) drawRow(view, row, y, width);
+          if (y < height && y + plan.high[row.t] > RULER) drawRow(view, row, y, width);
         });
         pixels.end(context);
       };
@@ -398,8 +402,8 @@
       return drawn;
     };
 
-    /* What is at a point of the canvas: {t, r, i} with i < 0 beside the events, {line}, {process} on the line that begins one, {label} on
-     * the label of a track, or null. */
+    /* What is at a point of the canvas: {t, r, i} with i < 0 beside the events, {line}, {process} on the line that begins one, {label, edge}
+     * on the label of a track, edge: on the lower one, or null. */
     self.hit = function (view, x, y) {
       const fixed = y - RULER < plan.pinnedHeight, below = y - RULER + (fixed ? 0 : view.top);
       if (y < RULER) return null;
@@ -407,9 +411,9 @@
       if (group) return { process: group.process };
       const at = !fixed && plan.lines.find((one) => below >= one.y && below < one.y + LINE);
       if (at) return x < self.gutter ? null : { line: at.line };
-      const t = model.tracks.findIndex((track, k) => plan.pinned.has(k) === fixed && below >= plan.places[k] && below < plan.places[k] + Math.max(track.rows.length * plan.high[k], 14));
+      const t = model.tracks.findIndex((track, k) => plan.pinned.has(k) === fixed && below >= plan.places[k] && below < plan.places[k] + Math.max(track.rows.length * plan.high[k], 14) + (x < self.gutter ? 4 : 0));
       if (t < 0) return null;
-      if (x < self.gutter) return { label: t };
+      if (x < self.gutter) return { label: t, edge: below > plan.places[t] + Math.max(model.tracks[t].rows.length * plan.high[t], 14) - 4 };
       const r = Math.min(Math.floor((below - plan.places[t]) / plan.high[t]), model.tracks[t].rows.length - 1), row = model.tracks[t].rows[r], stop = row.first + row.n;
       const slack = (2 * (view.to - view.from)) / (self.width - self.gutter), time = self.time(view, x);
       const exact = model.firstAfter(row, time);

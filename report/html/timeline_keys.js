@@ -23,6 +23,7 @@
       { keys: ['n', 'N'], shown: 'N Shift+N', what: 'next, previous match or instance', run: [() => t.nextMatch(1), () => t.nextMatch(-1)] },
       { keys: ['l', 'x'], shown: 'L X', what: 'the longest match or instance; all of them in view', run: [t.longestMatch, t.allMatches] },
       { keys: ['c'], shown: 'C', what: 'fold, unfold the process of the track where there are several, else the track (as a click on its name)', run: [t.foldHere] },
+      { keys: ['<', '>'], shown: '< >', what: 'make the track lower, higher', run: [() => t.heighten(-1), () => t.heighten(1)] },
       { keys: ['h', 'H'], shown: 'H Shift+H', what: 'hide the track; show all', run: [t.hideHere, t.showRows] },
       { keys: ['p'], shown: 'P', what: 'pin the track: it stays in sight above the others; back', run: [t.pinHere] },
       { keys: ['e'], shown: 'E', what: 'fill the window, and back', run: [t.fill] },
@@ -33,7 +34,7 @@
       { keys: ['?'], shown: '?', what: 'this list', run: [t.help] },
     ];
   }
-  const POINTER = [['drag', 'move the view'], ['Shift and drag, or drag on the ruler', 'select a range: statistics'],
+  const POINTER = [['drag', 'move the view'], ['drag the lower edge of a track\u2019s name', 'make the track higher or lower'], ['Shift and drag, or drag on the ruler', 'select a range: statistics'],
     ['wheel, once the timeline is clicked; else Ctrl and wheel; pinch', 'zoom'], ['Shift and wheel, or sideways', 'move the view'],
     ['click', 'select an event'], ['double click', 'zoom to it']];
 
@@ -88,8 +89,8 @@
     };
 
     function grab(at, event) {
-      const ranging = event.shiftKey || at.y < draw.RULER;
-      grip = { at, from: view.from, to: view.to, top: view.top, moved: false, time: draw.time(view, at.x), ranging };
+      const ranging = event.shiftKey || at.y < draw.RULER, hit = draw.hit(view, at.x, at.y), edge = hit && hit.edge ? hit.label : -1;
+      grip = { at, edge, high: edge < 0 ? 0 : draw.highOf(edge), from: view.from, to: view.to, top: view.top, moved: false, time: draw.time(view, at.x), ranging };
     }
 
     function pinch() {
@@ -114,6 +115,7 @@
       const at = point(event);
       if (!held.has(event.pointerId)) {
         timeline.point(at);
+        canvas.style.cursor = (draw.hit(view, at.x, at.y) || {}).edge ? 'ns-resize' : '';
         return;
       }
       held.set(event.pointerId, at);
@@ -125,7 +127,9 @@
       if (Math.hypot(at.x - grip.at.x, at.y - grip.at.y) > 3) grip.moved = true;
       if (!grip.moved) return;
       timeline.point(null);
-      if (grip.ranging) {
+      if (grip.edge >= 0) {
+        timeline.drag(grip.edge, grip.high + (at.y - grip.at.y) / timeline.model.tracks[grip.edge].rows.length);
+      } else if (grip.ranging) {
         timeline.drawRange(grip.time, draw.time(view, at.x));
       } else {
         const ns = ((at.x - grip.at.x) * (grip.to - grip.from)) / (draw.width - draw.gutter);

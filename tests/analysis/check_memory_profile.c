@@ -186,6 +186,10 @@ START_TEST(what_lives_briefly_has_its_price)
     ck_assert_int_eq(in_step->use.brief_call_ns, STEPS * 20);
     ck_near(in_step->lifetime_median_ns, 1000);
     ck_assert_int_eq(m.places[0].lifetime_ns.count, STEPS + 1);
+    const struct prof_memory_longest *longest = &m.places[0].longest[9]; /* 512 ns to 1.02 us */
+    ck_assert_int_eq(longest->lived_ns, 1000);
+    ck_assert_int_eq((longest->start_ns - 10000) % STEP_NS, 2000);
+    ck_assert_int_eq(m.places[0].longest[8].start_ns, 0);
     prof_memory_profile_free(&m);
     prof_close(c);
 }

@@ -30,7 +30,7 @@ const tests = {
       return { counts: text('timeline-counts'), sum: perfkit.timelineView.model.countByKind(), kernels: document.querySelectorAll('#kernels-table tbody tr').length,
         cards: [...document.querySelectorAll('.card .value')].map((c) => c.textContent),
         nodes: perfkit.flameView.nodes[0].total, memory: !!document.querySelector('#memory-chart path') };`);
-    assert.strictEqual(dom.counts, '705 events: 160 kernels, 50 memcpys, 40 memsets, 253 calls, 40 waits, 161 ranges, 1 mark.');
+    assert.strictEqual(dom.counts, '705 events: 160 kernels, 50 memcpys, 40 memsets, 253 API calls, 40 synchronizations, 161 NVTX ranges, 1 NVTX mark.');
     assert.deepStrictEqual(dom.sum, { kernel: 160, copy: 50, fill: 40, call: 253, wait: 40, range: 161, mark: 1 });
     assert.strictEqual(dom.kernels, json.kernels.total_rows);
     assert.deepStrictEqual(dom.cards, ['60.0 ms', '54.6 %', '160', '160 MiB', '261 MiB', 'complete']);
@@ -190,7 +190,7 @@ const tests = {
       counts: document.getElementById('timeline-counts').textContent }`);
     assert.ok(dom.main.includes('INCOMPLETE'));
     assert.ok(dom.main.includes('1 event never seen to start'));
-    assert.strictEqual(dom.counts, '31 events: 13 kernels, 12 calls, 6 ranges.');
+    assert.strictEqual(dom.counts, '31 events: 13 kernels, 12 API calls, 6 NVTX ranges.');
     assert.ok(!/NaN|undefined|Infinity/.test(dom.main));
     await isQuiet(browser, page.url);
   },
@@ -216,9 +216,12 @@ const CONTRAST = `
     !(n.textContent.trim() || n.getAttribute('aria-label') || (n.id && document.querySelector('label[for="' + n.id + '"]'))));
   return { poor: [...new Set(poor)], unnamed: unnamed.map((n) => n.outerHTML.slice(0, 100)) };`;
 
-/* Figures in a last column that stay in sight would cover those that scroll under them. */
-const COVERED = `return [...document.querySelectorAll('td:last-child, th:last-child')].filter((cell) =>
-  getComputedStyle(cell).position === 'sticky' && !cell.classList.contains('name')).map((cell) => cell.textContent)`;
+/* What stays in sight while a table scrolls covers nothing of one that is not scrolled, and is a name. */
+const COVERED = `return [...document.querySelectorAll('td, th')].filter((cell) => getComputedStyle(cell).position === 'sticky' && cell.offsetParent).filter((cell) => {
+  const own = cell.getBoundingClientRect();
+  return !cell.classList.contains('name') || [...cell.parentElement.children].some((other) => { const box = other.getBoundingClientRect();
+    return other !== cell && Math.min(box.right, own.right) - Math.max(box.left, own.left) > 1; });
+}).map((cell) => cell.textContent)`;
 
 async function looks(width, height, dark, file) {
   await withBrowser(width, height, dark, async (browser) => {
@@ -227,6 +230,8 @@ async function looks(width, height, dark, file) {
     assert.deepStrictEqual(await browser.run(CONTRAST), { poor: [], unnamed: [] }, dark ? 'dark' : 'light');
     assert.ok(await browser.run('return document.documentElement.scrollWidth <= window.innerWidth'), 'fits its width');
     assert.deepStrictEqual(await browser.run(COVERED), []);
+    const names = await browser.run(`return [...document.querySelectorAll('#kernels-table tr')].map((line) => [...line.children].findIndex((cell) => cell.classList.contains('name')))`);
+    assert.ok(names.length > 1 && names.every((at) => (width < 1100 ? at === 1 : at > 1)), String(names));
     if (pictures) await browser.picture(path.join(pictures, file));
   });
 }

@@ -102,11 +102,15 @@ const tests = {
       const bytes = perfkit.flameView.nodes[0].total;
       const search = document.getElementById('flame-search');
       search.value = 'memset'; search.dispatchEvent(new Event('input'));
-      return { alive: column(alive, 'bytes'), told: document.querySelector('#alive p').textContent,
+      const lives = rows('lifetimes'), links = [...document.querySelectorAll('#lifetimes tbody a.place')].map((a) => a.getAttribute('href'));
+      return { lives: column(lives, 'start_ns').map((start, i) => '#t=' + start + ',' + (start + column(lives, 'duration_ns')[i])), links,
+        within: lives.rows.length && column(lives, 'duration_ns').every((ns, i) => ns >= column(lives, 'from_ns')[i] && !(ns >= column(lives, 'to_ns')[i])),
+        alive: column(alive, 'bytes'), told: document.querySelector('#alive p').textContent,
         counts: column(sizes, 'count'), bytes: column(sizes, 'bytes'), low: column(sizes, 'low_bytes'),
         high: column(sizes, 'high_bytes'), flame: { time, bytes }, found: document.getElementById('flame-found').textContent };`);
     const peak = Math.max(...json.memory.rows.map((row) => row.peak_bytes));
     assert.strictEqual(sum(dom.alive), peak);
+    assert.deepStrictEqual([dom.links, dom.within], [dom.lives, true], 'each class of lifetimes leads to the longest of it');
     assert.ok(dom.told.startsWith('261 MiB in 3 allocations at'), dom.told);
     const transfers = json.transfers.rows;
     assert.strictEqual(sum(dom.counts), sum(transfers.map((row) => row.count)));

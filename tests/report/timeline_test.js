@@ -116,7 +116,7 @@ const tests = {
     assert.ok(now.to - now.from < 200000, 'zoomed to the event');
     await browser.keys('g'); /* to the call that launched it */
     now = await state();
-    assert.ok(now.details.startsWith('cudaLaunchKernelcall'), now.details);
+    assert.ok(now.details.startsWith('cudaLaunchKernelAPI call'), now.details);
     await browser.keys('.');
     assert.notStrictEqual((await state()).details, now.details);
     await browser.keys('0');
@@ -185,7 +185,7 @@ const tests = {
       const pinched = v.to - v.from; point('pointerup', 700, 90, second); point('pointerup', 500, 90);
       point('pointermove', at.x + 5, at.y + 5);
       return { details, spans, moved, pinch: pinched / before };`);
-    assert.ok(result.details.startsWith('epochrange'), result.details);
+    assert.ok(result.details.startsWith('epochNVTX range'), result.details);
     assert.strictEqual(result.spans[1], result.spans[0], 'without focus the page scrolls');
     assert.ok(result.spans[2] < result.spans[1] && result.spans[3] < result.spans[2], String(result.spans));
     assert.ok(result.moved);
@@ -476,6 +476,22 @@ const tests = {
     await browser.keys('c');
     const low = await plan();
     assert.ok(low.high[0] < first.high[0] && low.height < first.height);
+    assert.deepStrictEqual([first.canvas - first.height, low.canvas - low.height], [24, 24], 'the timeline is as high as its rows and the ruler');
+    await browser.keys('>>'); /* small, usual */
+    assert.strictEqual((await plan()).high[0], first.high[0]);
+    await browser.keys('>');
+    assert.strictEqual((await plan()).high[0], 28);
+    const dragged = await browser.run(`const t = perfkit.timelineView, canvas = document.querySelector('.timeline-scroll canvas'), box = canvas.getBoundingClientRect();
+      const track = t.draw.plan.order[0], rows = t.model.tracks[track].rows.length, edge = 24 + t.draw.plan.places[track] + rows * t.draw.plan.high[track] - 1;
+      const point = (type, y) => canvas.dispatchEvent(new PointerEvent(type, { pointerId: 1, button: 0, buttons: 1, clientX: box.left + 50, clientY: box.top + y }));
+      canvas.setPointerCapture = () => {};
+      point('pointerdown', edge); point('pointermove', edge + 12 * rows); point('pointerup', edge + 12 * rows);
+      return t.draw.plan.high[track]`);
+    assert.strictEqual(dragged, 40, 'by its lower edge');
+    await browser.run(`document.getElementById('timeline-rows').open = true; const s = document.getElementById('timeline-height'); s.value = 12; s.dispatchEvent(new Event('change'))`);
+    assert.deepStrictEqual([...new Set((await plan()).high)], [12], 'all of them');
+    await browser.run(`const s = document.querySelector('#timeline-rows tbody select'); s.value = 48; s.dispatchEvent(new Event('change'));
+      const all = document.getElementById('timeline-height'); all.value = 18; all.dispatchEvent(new Event('change'))`);
     const boxes = () => browser.run(`return [...document.querySelectorAll('#timeline-rows tbody input[aria-label^=Show]')].map((box) => box.checked)`);
     await browser.run(`document.getElementById('timeline-rows').open = true`);
     await browser.keys('h');
@@ -622,7 +638,7 @@ const tests = {
       return { sums: m.countByKind(), n: m.n, counts: document.getElementById('timeline-counts').textContent,
         merged: !!document.getElementById('timeline-merged'), rects: t.draw.draw(t.view), linked: m.events.other.reduce((n, o) => n + (o > 0), 0),
         range: t.sums.kinds.map((k) => [k.kind, k.count]), packed: !!document.getElementById('events') }`);
-    assert.strictEqual(dom.counts, '500,001 events: 250,000 kernels, 250,000 calls, 1 range.');
+    assert.strictEqual(dom.counts, '500,001 events: 250,000 kernels, 250,000 API calls, 1 NVTX range.');
     assert.deepStrictEqual(dom.sums, { range: 1, call: 250000, kernel: 250000 });
     assert.strictEqual(dom.merged, false);
     assert.strictEqual(dom.linked, 500000);
@@ -640,7 +656,7 @@ const tests = {
     const dom = await browser.run(`const t = perfkit.timelineView, m = t.model; t.range(m.begin, m.end);
       return { sum: Object.values(m.countByKind()).reduce((a, b) => a + b, 0), n: m.n, busy: t.sums.kinds.reduce((ns, k) => ns + k.ns, 0),
         counts: document.getElementById('timeline-counts').textContent, merged: document.getElementById('timeline-merged').textContent }`);
-    assert.strictEqual(dom.counts, '500,001 events: 250,000 kernels, 250,000 calls, 1 range.');
+    assert.strictEqual(dom.counts, '500,001 events: 250,000 kernels, 250,000 API calls, 1 NVTX range.');
     assert.strictEqual(dom.sum, 500001);
     assert.ok(dom.n <= 100000 && dom.n > 40000, String(dom.n));
     assert.ok(dom.merged.startsWith('Too many events for one page') && dom.merged.includes('500,001 events are ' +
@@ -664,7 +680,7 @@ const tests = {
     await load(browser, url);
     assert.strictEqual(await browser.run(OVERLAPS), false);
     assert.strictEqual(await browser.run(`return document.getElementById('timeline-counts').textContent`),
-      '31 events: 13 kernels, 12 calls, 6 ranges.');
+      '31 events: 13 kernels, 12 API calls, 6 NVTX ranges.');
     await isQuiet(browser, url);
   },
 };

@@ -167,6 +167,16 @@ static void add_brief(struct prof_memory_use *use, int64_t bytes, const struct p
     use->brief_call_ns = add_known_call(add_known_call(use->brief_call_ns, made), freed);
 }
 
+/* Of those that lived as long, to within a factor of two, the longest. */
+static void keep_longest(struct prof_memory_place *place, const struct memory_item *item,
+                         int64_t lived)
+{
+    unsigned power = lived > 1 ? 63u - (unsigned)__builtin_clzll((uint64_t)lived) : 0;
+    struct prof_memory_longest *longest = &place->longest[power];
+    if (lived >= longest->lived_ns)
+        *longest = (struct prof_memory_longest){item->start, lived};
+}
+
 void memory_gather(struct memory_work *w, const struct memory_item *item, bool brief,
                    const struct prof_call *made, const struct prof_call *freed)
 {
@@ -184,8 +194,11 @@ void memory_gather(struct memory_work *w, const struct memory_item *item, bool b
     int64_t lived = prof_subtract(item->until, item->start);
     prof_gather_add(&site->lifetime, &w->budget, lived);
     prof_gather_add(&kind->lifetime, &w->budget, lived);
-    if (all)
+    keep_longest(&kind->row, item, lived);
+    if (all) {
         prof_gather_add(&all->lifetime, &w->budget, lived);
+        keep_longest(&all->row, item, lived);
+    }
 }
 
 static void gather_lifetime(struct memory_work *w, const struct prof_lifetime *l,
