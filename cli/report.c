@@ -21,7 +21,7 @@ struct report_options {
     unsigned format, top, findings, why;
     bool json, all, ranks, memory, iterations, quiet;
     const char *baseline;
-    const char *stats, *html, *chrome_trace, *perfetto, *flamegraph, *speedscope, *pprof;
+    const char *stats, *html, *chrome_trace, *perfetto, *flamegraph, *speedscope, *pprof, *otlp;
     const char *prometheus, *roofline, *plots;
     unsigned roofline_of, weight;
     struct cli_filter_options filter;
@@ -85,6 +85,9 @@ static const struct cli_option report_options[] = {
                "by its samples, with source lines"),
     CLI_OPTION(report_options, pprof, "pprof", 0, FILE, "OUT",
                "the same for pprof, compressed (OUT.pb.gz)"),
+    CLI_OPTION(report_options, otlp, "otlp", 0, FILE, "OUT",
+               "the same as OTLP profiles (alpha, opentelemetry-proto 1.11), for a collector of "
+               "OpenTelemetry; OUT.gz is compressed"),
     CLI_OPTION(report_options, prometheus, "prometheus", 0, FILE, "OUT",
                "totals for node_exporter's textfile collector (OUT.prom); --top N kernels, 50"),
     CLI_OPTION(report_options, roofline, "roofline", 0, FILE, "OUT",

@@ -349,7 +349,8 @@ const struct cli_command serve_command = {
     .text =
         "Answers HTTP requests about a capture while it is recorded, or a finished one: metrics "
         "for Prometheus at /metrics, the HTML report at /, JSON at /api/report and /api/top, a "
-        "profile for pprof at /profile.pb.gz. Without a file: of the program that `perfkit run` "
+        "profile for pprof at /profile.pb.gz and for OpenTelemetry at /profile.otlp. Without a "
+        "file: of the program that `perfkit run` "
         "is recording. It reads only, and the program is not affected. Only this machine can "
         "reach it unless a token is given.",
     .options = serve_options,

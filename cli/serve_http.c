@@ -103,6 +103,9 @@ static const struct job jobs[] = {
     {.path = "/profile.pb.gz",
      .type = "application/octet-stream",
      .words = {"report", "--quiet", "--pprof=-"}},
+    {.path = "/profile.otlp",
+     .type = "application/x-protobuf",
+     .words = {"report", "--quiet", "--otlp=-"}},
 };
 #define JOBS (sizeof jobs / sizeof *jobs)
 
@@ -407,7 +410,7 @@ static enum MHD_Result answer(void *context, struct MHD_Connection *connection, 
             return answer_job(http, connection, &http->jobs[i]);
     return refuse(connection, MHD_HTTP_NOT_FOUND,
                   "there are: / /report.html /metrics /events /api/report /api/top "
-                  "/profile.pb.gz\n");
+                  "/profile.pb.gz /profile.otlp\n");
 }
 
 /* ---- the server ------------------------------------------------------------------------------ */

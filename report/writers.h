@@ -26,6 +26,7 @@
     WRITER(speedscope, "speedscope", ".speedscope.json", false,                                    \
            "the same stacks by time, bytes and number, for speedscope")                            \
     WRITER(pprof, "pprof", ".pb.gz", false, "the same stacks in pprof's format")                   \
+    WRITER(otlp, "otlp", ".otlp", false, "the same stacks as OTLP profiles, for OpenTelemetry")    \
     WRITER(prometheus, "prometheus", ".prom", false,                                               \
            "totals of kernels, memcpys, memsets and devices, for Prometheus")                             \
     WRITER(roofline_svg, "roofline-svg", ".svg", false, "the roofline, drawn by gnuplot")          \

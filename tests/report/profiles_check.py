@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The flame graph in its three formats, read by decoders of our own, and compared with the capture.
+"""The flame graph in its four formats, read by decoders of our own, and compared with the capture.
 
-    profiles_check.py CAPTURE FOLDED SPEEDSCOPE PPROF
+    profiles_check.py CAPTURE FOLDED SPEEDSCOPE PPROF OTLP
 """
 import gzip
 import json
@@ -52,6 +52,59 @@ def read_pprof(path):
     return samples, types, profile, strings
 
 
+# ---- OTLP, by the rules in the comments of opentelemetry-proto 1.11.0 ------------------------------
+
+def fields(data, *allowed):
+    found = message(data)
+    check(set(found) <= set(allowed), f"fields {set(found)} of a message that has {allowed}")
+    return found
+
+
+def one(found, number):
+    """An integer that may be left out when it is 0."""
+    return found[number][0] if number in found else 0
+
+
+def attributes(items):
+    pairs = [fields(item, 1, 2) for item in items]
+    found = {pair[1][0].decode(): fields(pair[2][0], 1)[1][0].decode() for pair in pairs}
+    check(len(found) == len(pairs), "an attribute is there twice")
+    return found
+
+
+def read_otlp(path):
+    """({value's (type, unit): [(frames outermost first, value)]}, attributes of the resource, profiles)"""
+    with open(path, "rb") as file:
+        request = fields(file.read(), 1, 2)
+    dictionary = fields(request[2][0], 1, 2, 3, 4, 5, 6, 7)
+    for table in (1, 2, 3, 6, 7):
+        check(dictionary[table][0] == b"", f"item 0 of table {table}")
+    check([message(link) for link in dictionary[4]] == [{1: [bytes(16)], 2: [bytes(8)]}], "links")
+    for table in (3, 5, 7):
+        check(len(set(dictionary[table])) == len(dictionary[table]), f"an item of table {table} is there twice")
+    strings = [text.decode("utf-8") for text in dictionary[5]]
+    check(strings[0] == "", "string 0 is not empty")
+    functions = [fields(data, 1, 3) for data in dictionary[3]]
+    functions = [(strings[one(f, 1)], strings[one(f, 3)]) for f in functions]
+    lines = [[fields(line, 1, 2) for line in fields(data, 3)[3]] for data in dictionary[2]]
+    check(all(len(line) == 1 for line in lines[1:]), "lines of a location")
+    locations = [functions[one(line[0], 1)] + ((line[0][2][0],) if 2 in line[0] else ()) if line else None for line in lines]
+    stacks = [tuple(locations[i] for i in packed(fields(data, 1)[1]))[::-1] for data in dictionary[7]]
+    check(len(request[1]) == 1, "resources")
+    resource = fields(request[1][0], 1, 2)
+    scope_profiles = fields(resource[2][0], 1, 2)
+    check(message(scope_profiles[1][0])[1] == [b"perfkit"], "scope")
+    profiles = [fields(data, 1, 2, 3, 4) for data in scope_profiles[2]]
+    found = {}
+    for profile in profiles:
+        value_type = fields(profile[1][0], 1, 2)
+        samples = [fields(data, 1, 4) for data in profile[2]]
+        check(all(sample[1][0] and len(packed(sample[4])) == 1 for sample in samples), "a stack and a value of each sample")
+        found[strings[value_type[1][0]], strings[value_type[2][0]]] = [(stacks[s[1][0]], packed(s[4])[0]) for s in samples]
+    check(len(found) == len(profiles), "a value has two profiles")
+    return found, attributes(fields(resource[1][0], 1)[1]), profiles
+
+
 # ---- speedscope ------------------------------------------------------------------------------------
 
 def read_speedscope(path):
@@ -89,7 +142,7 @@ def read_folded(path):
 
 
 def main():
-    capture, folded, speedscope, pprof = sys.argv[1:]
+    capture, folded, speedscope, pprof, otlp = sys.argv[1:]
     db = sqlite3.connect(capture)
     tables = {"kernel": "0", "transfer": "bytes", "memset": "bytes", "graph_launch": "0"}
     total = {name: db.execute(f"SELECT count(*), coalesce(sum(max(duration, 0)), 0), "
@@ -108,6 +161,16 @@ def main():
     check(strings[profile[14][0]] == "device_time", "default_sample_type")
     check(not any(c in text for text in strings for c in "\n\x1b\u202e"), "a name is not clean")
 
+    values, resource, profiles = read_otlp(otlp)
+    check(not values or next(iter(values))[0] == "device_time", "the first profile is what tools show")
+    check(values == {t: pairs for i, t in enumerate(types)
+                     if (pairs := [(stack, weights[i]) for stack, weights in samples if weights[i]])},
+          "OTLP differs from pprof")
+    check([sum(v for _, v in values.get(t, [])) for t in types[:3]] == [count, device_ns, moved], "totals of OTLP")
+    check(all(p.get(3, [None])[0] == command[1] and p.get(4, [0]) == profile.get(10, [0]) for p in profiles), "times of OTLP")
+    check(resource["service.name"] == ("unknown_service" if not command[0] else command[0].split(" ")[0].rsplit("/", 1)[-1]),
+          f"resource {resource}")
+
     scope = read_speedscope(speedscope)
     ours_to_theirs = {"kernels, memcpys and memsets": 0, "device time": 1, "bytes of memcpys and memsets": 2,
                       "device idle before": 3}
@@ -122,7 +185,9 @@ def main():
     check(read_folded(folded)[0] == device_ns, "the folded stacks have another sum")
     kinds = {kind for stack, _ in samples for _, kind in stack}
     check(kinds <= {"process", "NVTX range", "API call", "kernel", "memcpy", "memset"}, f"kinds {kinds}")
-    print(f"ok: {len(samples)} stacks of {count} operations, {device_ns} ns, {moved} bytes")
+    print(f"ok: {len(samples)} stacks of {count} operations, {device_ns} ns, {moved} bytes; "
+          f"all values {sum(sum(weights) for _, weights in samples)}")
 
 
-main()
+if __name__ == "__main__":
+    main()

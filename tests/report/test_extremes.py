@@ -21,7 +21,7 @@ ENVIRONMENT = {**os.environ, "NO_COLOR": "1", "UBSAN_OPTIONS": "halt_on_error=1:
 STATS = "cuda_api_sum,cuda_api_trace,cuda_gpu_kern_sum,cuda_gpu_mem_size_sum,cuda_api_gpu_sum,cuda_gpu_trace," \
         "cuda_kern_exec_trace,nvtx_sum,nvtx_pushpop_trace,nvtx_gpu_proj_sum,nvtx_kern_sum,um_sum"
 FILES = ["--html", "page.html", "--baseline", "whole.sqlite", "--chrome-trace", "trace.json", "--perfetto",
-         "trace.pftrace", "--flamegraph", "stacks", "--speedscope", "stacks.json", "--pprof", "stacks.pb.gz",
+         "trace.pftrace", "--flamegraph", "stacks", "--speedscope", "stacks.json", "--pprof", "stacks.pb.gz", "--otlp", "stacks.otlp",
          "--prometheus", "totals.prom"]
 COMMANDS = (["report", "--json", "bad.sqlite"], ["report", "--all", "bad.sqlite"],
             ["report", "--memory", "bad.sqlite"], ["report", "--stats", STATS, "bad.sqlite"],

@@ -153,6 +153,7 @@ OUTPUTS = {
     "--flamegraph": ("stacks.folded", folded, "</script>"),
     "--speedscope": ("stacks.json", json_data, "</script>"),
     "--pprof": ("stacks.pb.gz", compressed, None),
+    "--otlp": ("stacks.otlp", binary, None),
     "--prometheus": ("run.prom", prometheus, "bad\\\\xff"),
     "--roofline": ("roofline.gp", script, None),
     "--plots": ("figures", pictures, "__proto__"),

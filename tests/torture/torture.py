@@ -481,7 +481,7 @@ COMMANDS = [
     Reader("report --html --baseline", ["report", "--html", "page.html", "--baseline", "b.sqlite",
                                         "a.sqlite"]),
     Reader("report files", ["report", "--chrome-trace", "t.json.gz", "--perfetto", "t.pftrace", "--pprof",
-                            "p.pb.gz", "--speedscope", "s.json", "--flamegraph", "f.folded",
+                            "p.pb.gz", "--otlp", "o.otlp", "--speedscope", "s.json", "--flamegraph", "f.folded",
                             "--prometheus", "m.prom", "a.sqlite"]),
     Reader("report --stats", ["report", "--stats", "cuda_gpu_kern_sum,nvtx_sum", "--format", "csv",
                               "a.sqlite"]),
