@@ -51,7 +51,11 @@ struct serve_metrics {
     /* Of one capture: */
     int64_t start_mono_ns;
     PROF_ARRAY(struct serve_series) series;
-    PROF_ARRAY(uint32_t) series_of_cell; /* as model->cells */
+    /* What was counted: what is new goes to the device that the stream has by now, and what was
+     * counted before stays where it is, so that no sum decreases when the device of a stream
+     * becomes known late. */
+    PROF_ARRAY(struct serve_sum) counted_cells;  /* kernels, as model->cells */
+    PROF_ARRAY(struct serve_sum) counted_copies; /* as model->streams */
     struct prof_map series_keys;
     PROF_ARRAY(int32_t) label_of_kernel; /* as model->kernels */
     PROF_ARRAY(char *) labels;           /* of kernels that have series, owned */

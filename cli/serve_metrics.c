@@ -24,6 +24,17 @@ static void add_sum(struct serve_sum *to, int64_t count, int64_t ns)
     to->ns = prof_add(to->ns, ns);
 }
 
+/* What is new since `counted`, which catches up. Never less than nothing. */
+static struct serve_sum take_new(struct serve_sum *counted, int64_t count, int64_t ns)
+{
+    const struct serve_sum old = *counted;
+    if (count > old.count)
+        counted->count = count;
+    if (ns > old.ns)
+        counted->ns = ns;
+    return (struct serve_sum){counted->count - old.count, counted->ns - old.ns};
+}
+
 /* ---- kernels --------------------------------------------------------------------------------- */
 
 enum { NO_LABEL = -1, SHARED_LABEL = -2 /* with other kernels: in `other` for good */ };
@@ -34,7 +45,8 @@ static void forget_capture(struct serve_metrics *m)
         free(m->labels.data[i]);
     prof_array_free(&m->labels);
     prof_array_free(&m->series);
-    prof_array_free(&m->series_of_cell);
+    prof_array_free(&m->counted_cells);
+    prof_array_free(&m->counted_copies);
     prof_array_free(&m->label_of_kernel);
     prof_array_free(&m->processes);
     prof_map_free(&m->series_keys);
@@ -52,17 +64,32 @@ static int64_t physical_device(const struct tui_model *model, int64_t stream)
     return device ? device->values.physical : 0;
 }
 
-static bool add_series_of_cell(struct serve_metrics *m, const struct tui_cell *cell)
+/* NULL: out of memory. */
+static struct serve_series *series_of_cell(struct serve_metrics *m, const struct tui_cell *cell)
 {
     int64_t device = physical_device(m->model, cell->stream);
     uint64_t key = (uint64_t)device << 32 | cell->kernel;
     const uint64_t *known = prof_map_get(&m->series_keys, key);
-    uint32_t number = known ? (uint32_t)*known : (uint32_t)m->series.count;
-    if (!known && (!prof_array_push(&m->series, (struct serve_series){.device = device,
-                                                                      .kernel = cell->kernel}) ||
-                   !prof_map_put(&m->series_keys, key, number)))
+    if (known)
+        return &m->series.data[*known];
+    if (!prof_array_push(&m->series,
+                         (struct serve_series){.device = device, .kernel = cell->kernel}) ||
+        !prof_map_put(&m->series_keys, key, m->series.count - 1))
+        return NULL;
+    return &m->series.data[m->series.count - 1];
+}
+
+static bool count_cell(struct serve_metrics *m, size_t at)
+{
+    const struct tui_cell *cell = &m->model->cells.data[at];
+    struct serve_series *series = series_of_cell(m, cell);
+    if (!series || (at == m->counted_cells.count &&
+                    !prof_array_push(&m->counted_cells, (struct serve_sum){0})))
         return false;
-    return prof_array_push(&m->series_of_cell, number);
+    struct serve_sum fresh =
+        take_new(&m->counted_cells.data[at], cell->total.count, cell->total.sum_ns);
+    add_sum(&series->now, fresh.count, fresh.ns);
+    return true;
 }
 
 static char *kernel_label(const char *name)
@@ -136,19 +163,13 @@ static bool count_serve_kernels(struct serve_metrics *m)
         bool others = model->kernels.data[i].config == PROF_OTHER_CONFIGS;
         ok = prof_array_push(&m->label_of_kernel, others ? SHARED_LABEL : NO_LABEL);
     }
-    while (ok && m->series_of_cell.count < model->cells.count)
-        ok = add_series_of_cell(m, &model->cells.data[m->series_of_cell.count]);
-    if (!ok)
-        return false;
-    for (size_t i = 0; i < m->series.count; i++) {
+    while (ok && m->counted_copies.count < model->streams.count)
+        ok = prof_array_push(&m->counted_copies, (struct serve_sum){0});
+    for (size_t i = 0; i < m->series.count; i++)
         m->series.data[i].last = m->series.data[i].now;
-        m->series.data[i].now = (struct serve_sum){0};
-    }
-    for (size_t i = 0; i < model->cells.count; i++) {
-        add_sum(&m->series.data[m->series_of_cell.data[i]].now, model->cells.data[i].total.count,
-                model->cells.data[i].total.sum_ns);
-    }
-    return publish_kernels(m);
+    for (size_t i = 0; ok && i < model->cells.count; i++)
+        ok = count_cell(m, i);
+    return ok && publish_kernels(m);
 }
 
 static bool count_processes(struct serve_metrics *m)
@@ -216,7 +237,7 @@ static void look_at_devices(struct serve_metrics *m)
 {
     const struct tui_model *model = m->model;
     for (size_t i = 0; i < m->device_count; i++)
-        m->devices[i].kernels = m->devices[i].copies = m->devices[i].other = (struct serve_sum){0};
+        m->devices[i].kernels = m->devices[i].other = (struct serve_sum){0};
     for (size_t i = 0; i < model->devices.count; i++) {
         const struct prof_device *values = &model->devices.data[i].values;
         struct serve_device *d =
@@ -224,23 +245,24 @@ static void look_at_devices(struct serve_metrics *m)
         if (d)
             d->driver = prof_nvml_read(tui_model_is_live(model) ? m->nvml : NULL, values->uuid);
     }
-    for (size_t i = 0; i < model->streams.count; i++) {
+    for (size_t i = 0; i < m->counted_copies.count; i++) {
         const struct tui_stream *s = &model->streams.data[i];
-        struct serve_device *d = s->kernels || s->copies
-                                     ? find_serve_device(m, physical_device(model, s->values.id))
-                                     : NULL;
+        struct serve_device *d =
+            s->copies ? find_serve_device(m, physical_device(model, s->values.id)) : NULL;
         if (d) {
-            add_sum(&d->kernels, s->kernels, s->kernel_ns);
-            add_sum(&d->copies, s->copies, s->copy_ns);
+            struct serve_sum fresh = take_new(&m->counted_copies.data[i], s->copies, s->copy_ns);
+            add_sum(&d->copies, fresh.count, fresh.ns);
         }
     }
     for (size_t i = 0; i < m->series.count; i++) {
         const struct serve_series *s = &m->series.data[i];
         struct serve_device *d = find_serve_device(m, s->device);
         bool own = m->label_of_kernel.data[s->kernel] >= 0;
-        if (d)
-            add_sum(&d->other, own ? s->in_other.count : s->now.count,
-                    own ? s->in_other.ns : s->now.ns);
+        if (!d)
+            continue;
+        add_sum(&d->kernels, s->now.count, s->now.ns);
+        add_sum(&d->other, own ? s->in_other.count : s->now.count,
+                own ? s->in_other.ns : s->now.ns);
     }
 }
 
@@ -323,7 +345,7 @@ enum prof_status serve_metrics_look(struct serve_metrics *m, int64_t budget_ns,
     if (!tui_model_is_live(m->model))
         m->kernels_per_s = 0;
     if (m->model->info.start_mono_ns != m->start_mono_ns ||
-        m->series_of_cell.count > m->model->cells.count)
+        m->counted_cells.count > m->model->cells.count)
         forget_capture(m); /* another capture of that name */
     m->start_mono_ns = m->model->info.start_mono_ns;
     if (!count_serve_kernels(m) || !count_processes(m))

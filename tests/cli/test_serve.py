@@ -14,7 +14,9 @@ import socket
 import sqlite3
 import subprocess
 import sys
+import threading
 import unittest
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from decimal import Decimal
 
 from serving import Server, UnixConnection, parse, sum_by
@@ -198,6 +200,27 @@ class Growing(Case):
         self.assertEqual(counts["first"], 20)
         self.assertEqual(sum(counts.values()), 60)
 
+    def test_counters_never_decrease_when_a_device_becomes_known_late(self):
+        self.db.execute("UPDATE stream SET device = NULL")
+        self.add("first", 10, 1000, 0)
+        copy = "INSERT INTO transfer(start, duration, stream, kind, bytes) VALUES(?, 100, 1, 1, 64)"
+        self.db.execute(copy, (700,))
+        server = self.serve("--delay", "100ms", self.path)
+        counters = ("perfkit_kernel_invocations_total", "perfkit_kernel_time_seconds_total",
+                    "perfkit_gpu_operations_total", "perfkit_gpu_operation_time_seconds_total")
+        operations = lambda s: sum(s["perfkit_gpu_operations_total"].values())
+        before = server.wait_for(lambda s: operations(s) == 11)
+        self.db.execute("UPDATE stream SET device = 1")
+        self.add("first", 5, 500, 1)
+        self.db.execute(copy, (900,))
+        after = server.wait_for(lambda s: operations(s) == 17)
+        for name in counters:
+            for labels, value in before[name].items():
+                self.assertGreaterEqual(after[name].get(labels, -1), value, labels)
+        self.assertEqual(sum_by(before, counters[0], "gpu"), {"n/a": 10, "0": 0})
+        self.assertEqual(sum_by(after, counters[0], "gpu"), {"n/a": 10, "0": 5})
+        self.assertEqual(sum_by(after, counters[2], "gpu"), {"n/a": 11, "0": 6})
+
     def test_names_that_look_alike_are_no_two_series(self):
         self.add("other", 1, 9000, 0)
         self.add("a\x01", 2, 5000, 0)
@@ -246,6 +269,43 @@ class Documents(Case):
         self.assertTrue(event.endswith("\n\n"))
         fields = dict(line.split(": ", 1) for line in event.strip().split("\n"))
         self.assertEqual(json.loads(fields["data"])["kernels"], top["totals"]["kernels"])
+
+
+class Receiver(BaseHTTPRequestHandler):
+    """What a collector of OpenTelemetry and Pyroscope are sent."""
+    got = []
+
+    def do_POST(self):
+        self.got.append((self.path.split("?")[0], self.headers["Content-Type"], self.rfile.read(int(self.headers["Content-Length"]))))
+        self.send_response(200)
+        self.end_headers()
+
+    def log_message(self, *words):
+        pass
+
+
+class Sending(Case):
+    def test_the_lines_of_the_guide_send_what_the_commands_write(self):
+        if not shutil.which("curl"):
+            self.skipTest("no curl")
+        server = self.serve(path_of("normal"))
+        receiver = HTTPServer(("127.0.0.1", 0), Receiver)
+        threading.Thread(target=receiver.serve_forever, daemon=True).start()
+        self.addCleanup(receiver.server_close)
+        self.addCleanup(receiver.shutdown)
+        with open(os.path.join(examples, "..", "docs", "guide", "serve.md")) as file:
+            lines = [line.strip(" $\n") for line in file if line.startswith("    $ curl")]
+        self.assertEqual(len(lines), 2)
+        written = []
+        for option, line in zip(("--otlp=-", "--pprof=-"), lines):
+            line = re.sub("127.0.0.1:(4318|4040)", "127.0.0.1:%d" % receiver.server_port, line.replace(":9847", ":%d" % server.port))
+            subprocess.run(["sh", "-c", line], check=True)
+            written.append(subprocess.run([perfkit, "report", "-q", option, path_of("normal")], stdout=subprocess.PIPE, check=True).stdout)
+        otlp, pprof = Receiver.got
+        self.assertEqual(otlp, ("/v1development/profiles", "application/x-protobuf", written[0]))
+        self.assertEqual((pprof[0], pprof[1].split(";")[0]), ("/ingest", "multipart/form-data"))
+        self.assertIn(b'name="profile"', pprof[2])
+        self.assertIn(written[1], pprof[2])
 
 
 class Access(Case):
