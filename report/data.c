@@ -362,8 +362,7 @@ static void about_lines(const struct prof_report_data *data, struct steps *steps
     for (size_t i = 0; i < fault->place_count; i++)
         if (*fault->places[i].line)
             return;
-    add(steps, "perfkit run --stacks would name the lines of the program behind %s.",
-        fault->rule->id);
+    add(steps, "perfkit run --stacks names the source lines behind %s.", fault->rule->id);
 }
 
 static void about_idle_time(const struct prof_report_data *data, struct steps *steps)
@@ -377,22 +376,17 @@ static void about_idle_time(const struct prof_report_data *data, struct steps *s
     int64_t lead = row->first_ns == PROF_UNKNOWN ? 0 : row->first_ns - data->utilisation.begin_ns;
     int64_t longest = row->gaps_listed ? row->gaps[0].duration_ns : 0;
     if (busy < 0.5 && lead > longest && !windows)
-        add(steps,
-            "%s was idle %s of the time, %s of it before its first work: the timeline shows what "
-            "the host did then.",
-            label, prof_percent(1 - busy).text, prof_duration_ns(lead).text);
+        add(steps, "%s was idle %s, %s before its first work: see the timeline.", label,
+            prof_percent(1 - busy).text, prof_duration_ns(lead).text);
     else if (busy < 0.5 && longest)
-        add(steps,
-            "%s was idle %s of the time, the longest for %s from %s on: the timeline shows what "
-            "the host did then.",
-            label, prof_percent(1 - busy).text, prof_duration_ns(longest).text,
+        add(steps, "%s was idle %s, longest %s from %s on: see the timeline.", label,
+            prof_percent(1 - busy).text, prof_duration_ns(longest).text,
             prof_duration_ns(row->gaps[0].start_ns).text);
     if (row->kernel_ns > 0 && row->memcpy_memset_ns > row->kernel_ns)
-        add(steps,
-            "%s spent more time on memcpy and memset (%s) than on kernels (%s), %s of it while "
-            "kernels ran.",
-            label, prof_duration_ns(row->memcpy_memset_ns).text,
-            prof_duration_ns(row->kernel_ns).text, prof_duration_ns(row->overlap_ns).text);
+        add(steps, "%s: %s of memcpy and memset, %s of kernels, %s%s at once.", label,
+            prof_duration_ns(row->memcpy_memset_ns).text, prof_duration_ns(row->kernel_ns).text,
+            row->overlap_ns ? prof_duration_ns(row->overlap_ns).text : "never",
+            row->overlap_ns ? " of both" : "");
 }
 
 static void about_kernels(const struct prof_report_data *data, struct steps *steps)

@@ -422,7 +422,7 @@ static void line_totals(const struct prof_report_data *data, char *out, size_t s
 const struct prof_report_table prof_report_lines_table = {
     .name = "lines",
     .part = PROF_PART_KERNELS,
-    .title = "Launched from",
+    .title = "Lines that launch",
     .none = "no host stacks were taken (--stacks)",
     .help = "Device work by the line of the program that launched it (perfkit run --stacks); "
             "backward: by the line that called PyTorch's operator forward.",

@@ -13,7 +13,6 @@
 
 #define LABEL 11
 #define LINE 600
-#define BAR 24
 #define STATES 6
 #define LOSSES 3
 #define FINDINGS 3
@@ -78,7 +77,8 @@ static void screen_line(const struct prof_report_page *page, const char *label, 
 
 /* ---- what ran -------------------------------------------------------------------------------- */
 
-/* What is lost or at risk; all is well in the line of the capture. */
+/* What is lost or at risk; all is well in the line of the capture. A warning of a complete capture
+ * has a line: without what is in brackets where that does not fit. */
 static void screen_trust(const struct prof_report_page *page, const struct prof_report_data *data)
 {
     static const char *const marks[] = {[PROF_TRUST_WARNING] = "  warning",
@@ -94,6 +94,11 @@ static void screen_trust(const struct prof_report_page *page, const struct prof_
             if ((int)trust->statements[i].level != level)
                 continue;
             char *text = shown < LOSSES ? prof_report_clean(trust->statements[i].text) : NULL;
+            char *aside = text && trust->complete && prof_report_cells(text) + LABEL > page->width
+                              ? strstr(text, " (")
+                              : NULL;
+            if (aside && text[strlen(text) - 1] == ')')
+                *aside = '\0';
             if (text)
                 prof_report_wrap(page, LABEL, marks[level], text);
             more += shown++ >= LOSSES;
@@ -123,14 +128,16 @@ static void screen_run(const struct prof_report_page *page, const struct prof_re
              bad ? prof_report_plain(page) : "", dated ? ", from " : "", dated ? when : "");
     fprintf(page->out, "%-*s%s\n", LABEL, "Ran", text);
     prof_report_text_scope(page, data);
-    snprintf(text, sizeof text, " (%s)%s%s%s", prof_bytes_of(info->file_bytes).text,
+    snprintf(text, sizeof text, " (%s)%s%s", prof_bytes_of(info->file_bytes).text,
              data->trust.complete ? "; trust: " : "",
-             data->trust.complete ? prof_trust_status_words(data->trust.status) : "",
-             data->trust.total_count ? "" : " (calls were not counted)");
+             data->trust.complete ? prof_trust_status_words(data->trust.status) : "");
     size_t room = page->width - LABEL - strlen(text);
     const char *name =
         info->path && prof_report_cells(info->path) > room ? strrchr(info->path, '/') : NULL;
     char *path = prof_report_cut(name ? name + 1 : info->path, room);
+    static const char uncounted[] = " (calls were not counted)";
+    if (!data->trust.total_count && path && prof_report_cells(path) + strlen(uncounted) <= room)
+        prof_append(text, sizeof text, "%s", uncounted);
     fprintf(page->out, "%-*s%s%s\n", LABEL, "Capture", path ? path : "", text);
     free(path);
     screen_trust(page, data);
@@ -183,16 +190,18 @@ static const struct prof_report_column *screen_column(const struct prof_report_t
     return column->key ? column : NULL;
 }
 
-/* "HtoD pageable 61.4 %": a row's name, memory that is no device's, and share. */
+/* "HtoD pageable 61.4 %": a row's name or else line, memory that is no device's, and share. */
 static bool name_row(const struct prof_report_data *data, const struct prof_report_table *table,
                      const void *row, size_t cells, char *out, size_t size)
 {
-    static const char *const keys[] = {"name", "source", "target"};
+    static const char *const keys[] = {"name", "where", "source", "target"};
     const struct prof_report_column *share = screen_column(table, "share");
     struct prof_report_value value = {0};
     out[0] = 0;
     for (size_t i = 0; share && i < sizeof keys / sizeof keys[0]; i++) {
         const struct prof_report_column *column = screen_column(table, keys[i]);
+        if (*out && i == 1)
+            continue; /* a name says it */
         value = column ? prof_report_value(data, column, row) : (struct prof_report_value){0};
         if (value.kind != PROF_VALUE_TEXT || !value.text || (i && !strcmp(value.text, "device")))
             continue;
@@ -240,10 +249,10 @@ static void screen_tables(const struct prof_report_page *page, const struct prof
 
 /* ---- where the time went, findings, next ----------------------------------------------------- */
 
-static void screen_state(const struct prof_report_page *page, double share, const char *text)
+static void screen_state(const struct prof_report_page *page, size_t wide, double share,
+                         const char *text)
 {
     static const char bar[] = "##############################";
-    size_t wide = page->width > 90 ? sizeof bar - 1 : BAR;
     int filled = (int)(share * (double)wide + 0.5);
     filled = filled > (int)wide ? (int)wide : filled < 0 ? 0 : filled;
     char *cut = prof_report_cut(text, page->width - wide - 13);
@@ -254,6 +263,28 @@ static void screen_state(const struct prof_report_page *page, double share, cons
 
 #define BARS 2 /* fewer are no picture */
 
+static bool is_state_shown(const struct prof_report_data *data,
+                           const struct prof_report_state *state)
+{
+    return state->device == data->states[0].device &&
+           (double)state->ns >= LEAST_STATE * (double)data->findings.window_ns;
+}
+
+/* Bars give way to the names of the first `rows` states. */
+static size_t bar_cells(const struct prof_report_page *page, const struct prof_report_data *data,
+                        size_t rows)
+{
+    size_t most = page->width > 90 ? 30 : 24, longest = 0;
+    for (size_t i = 0; i < data->state_count && rows; i++) {
+        size_t cells = strlen(prof_slice_text(data->states[i].slice));
+        bool shown = is_state_shown(data, &data->states[i]);
+        longest = shown && cells > longest ? cells : longest;
+        rows -= shown;
+    }
+    size_t room = page->width > longest + 13 ? page->width - longest - 13 : 0;
+    return room < 8 ? 8 : room < most ? room : most;
+}
+
 /* Of the device that was analysed first, as many states as there are lines for. */
 static void screen_states(const struct prof_report_page *page, const struct prof_report_data *data,
                           size_t lines)
@@ -261,6 +292,7 @@ static void screen_states(const struct prof_report_page *page, const struct prof
     const struct prof_findings *findings = &data->findings;
     int64_t window = findings->window_ns, rest = window;
     size_t told = 0, rows = lines > BARS + 1 ? lines - 2 : 0; /* the heading, and the rest */
+    size_t wide = bar_cells(page, data, rows < STATES ? rows : STATES);
     struct line line = {.room = page->width - strlen("Where the time went: ")};
     char text[LINE];
     if (window <= 0 || !data->state_count || !lines)
@@ -285,21 +317,22 @@ static void screen_states(const struct prof_report_page *page, const struct prof
             prof_report_plain(page), line.text);
     for (size_t i = 0; i < data->state_count && told < rows && told < STATES; i++) {
         const struct prof_report_state *state = &data->states[i];
-        double share = (double)state->ns / (double)window;
-        if (state->device != data->states[0].device || share < LEAST_STATE)
+        if (!is_state_shown(data, state))
             continue;
-        screen_state(page, share, prof_slice_text(state->slice));
+        screen_state(page, wide, (double)state->ns / (double)window, prof_slice_text(state->slice));
         rest -= state->ns;
         told++;
     }
     if (told && (double)rest / (double)window >= 0.0005)
-        screen_state(page, (double)rest / (double)window, "other");
+        screen_state(page, wide, (double)rest / (double)window, "other");
 }
 
-/* In a line; --all has the whole. */
+/* In a line: its first sentence, or as many parts of that as fit; --all has the whole. */
 static void screen_fix(const struct prof_report_page *page, const char *fix)
 {
     struct line line = {.room = page->width - 4};
+    char *sentence = strndup(fix, part_length(fix, ".") + (strstr(fix, ". ") != NULL));
+    fix = sentence ? sentence : fix;
     const char *left = add_parts(&line, fix, ",;:.");
     if (*left) {
         line = (struct line){.room = page->width - 8};
@@ -308,6 +341,7 @@ static void screen_fix(const struct prof_report_page *page, const char *fix)
     char *cut = line.used ? NULL : prof_report_cut(fix, page->width - 4);
     fprintf(page->out, "    %s%s\n", cut ? cut : line.text, *left && !cut ? " ..." : "");
     free(cut);
+    free(sentence);
 }
 
 static void screen_findings(const struct prof_report_page *page,

@@ -323,15 +323,12 @@ static bool ends_within_page(const char *path, uint64_t bytes, const unsigned ch
     return length > 0 && length < (int)sizeof wal && access(wal, F_OK) != 0;
 }
 
-/* Of another tool's file the command that reads it. */
-static const char *way_to_read(const char *path, const unsigned char *head)
+/* Is it a file of another tool that perfkit import reads? */
+static bool is_importable(const char *path, const unsigned char *head)
 {
     const char *dot = strrchr(path, '.');
-    if (dot && !strcmp(dot, ".nsys-rep"))
-        return "`nsys export --type sqlite` writes the file of which `perfkit import` makes one";
-    if (head[0] == '{' || head[0] == '[' || (head[0] == 0x1f && head[1] == 0x8b))
-        return "`perfkit import` makes one of a Chrome trace (torch.profiler)";
-    return "give the file that perfkit run wrote";
+    return (dot && !strcmp(dot, ".nsys-rep")) || head[0] == '{' || head[0] == '[' ||
+           (head[0] == 0x1f && head[1] == 0x8b);
 }
 
 /* Checks of the first bytes of a file, before SQLite opens it. Not of one that this process writes:
@@ -361,17 +358,24 @@ static enum prof_status check_capture_header(const char *path, struct prof_error
     if (!got)
         return prof_fail(err, PROF_FORMAT, "%s is empty: record it anew with perfkit run", path);
     if (got < (ssize_t)sizeof HEAD_MAGIC || memcmp(head, HEAD_MAGIC, sizeof HEAD_MAGIC))
-        return prof_fail(err, PROF_FORMAT, "%s is not a perfkit capture (not an SQLite file): %s",
-                         path, way_to_read(path, head));
+        return is_importable(path, head)
+                   ? prof_fail(err, PROF_FORMAT,
+                               "%s is a file of another tool: `perfkit import %s` makes a capture "
+                               "of it",
+                               path, path)
+                   : prof_fail(err, PROF_FORMAT,
+                               "%s is not a perfkit capture (not an SQLite file): give the file "
+                               "that perfkit run wrote",
+                               path);
     if (got < (ssize_t)sizeof head)
         return prof_fail(err, PROF_CORRUPT, "%s is cut short: copy it again, or record anew", path);
     uint32_t application = head_number(head, HEAD_APPLICATION_ID);
     uint32_t version = head_number(head, HEAD_USER_VERSION);
     if (application != PROF_APPLICATION_ID)
         return prof_fail(err, PROF_FORMAT,
-                         "%s is an SQLite file of another program, not a perfkit capture: "
-                         "`perfkit import` makes one of an export of Nsight Systems",
-                         path);
+                         "%s is an SQLite file of another program: `perfkit import %s` makes a "
+                         "capture of it if Nsight Systems or rocprofv3 wrote it",
+                         path, path);
     if (version > PROF_FORMAT_VERSION)
         return prof_fail(err, PROF_VERSION,
                          "%s was written by a newer perfkit (format %u, this one reads up to %d): "

@@ -55,7 +55,10 @@ class Reports(BadCase):
         other.execute("CREATE TABLE t(x)")
         other.commit()
         other.close()
-        self.every_report(self.path("other.sqlite"), 2, "of another program")
+        other = self.path("other.sqlite")
+        self.every_report(other, 2, "`perfkit import %s`" % other)
+        trace = self.write("trace.json", b'{"traceEvents": []}')
+        self.every_report(trace, 2, "`perfkit import %s`" % trace)
 
     def test_newer_version(self):
         db = sqlite3.connect(self.good)

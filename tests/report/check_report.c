@@ -555,8 +555,7 @@ START_TEST(next_steps_begin_with_what_costs_most)
                                     .findings = {.rows = &finding, .count = 1}};
     char steps[PROF_REPORT_STEPS][PROF_REPORT_STEP_BYTES];
     ck_assert_uint_eq(prof_report_next_steps(&data, steps), 2);
-    ck_assert_str_eq(steps[0], "perfkit run --stacks would name the lines of the program behind "
-                               "small-transfers.");
+    ck_assert_str_eq(steps[0], "perfkit run --stacks names the source lines behind small-transfers.");
     ck_assert_str_eq(steps[1], "Of the kernels heavy comes first: 80.0 % of their time, 20.0 % of "
                                "the wall time; small-transfers can bring more.");
     strcpy(finding.places[0].line, "upload (a.c:14)");

@@ -249,6 +249,9 @@ for fixture in ("normal", "awkward", "hostile", "live", "more", "counters", "ran
     assert len(lines) < 24 and max(map(len, lines)) <= 80, (fixture, screen)
     assert [line for line in lines if line.startswith("Findings")] and "perfkit report FILE --all" in lines[-1], screen
 characters(on_terminal("words.sqlite", rows=24, columns=80).decode())
+rules = json.loads(subprocess.run([perfkit, "explain", "--json"], stdout=subprocess.PIPE, check=True).stdout)
+for rule in rules:  # the first sentence is the line of the fix
+    assert len(re.split(r"(?<=\.) ", rule["fix"])[0]) <= 76, (rule["rule"], rule["fix"])
 whole = on_terminal("normal-24.sqlite", rows=100, columns=80).decode()
 all_of_it = on_terminal("normal-24.sqlite", "--all").decode()
 for pager, prefix in (("sed s/^/P/", "P"), ("cat", ""), ("no-such-pager 2>/dev/null", "")):  # a pager needs keys

@@ -264,8 +264,7 @@ const struct prof_rule prof_rules_host[] = {
               .why = "Allocating goes through the operating system, and freeing waits for the "
                      "device: the queue runs empty and the host starts it anew. New memory is also "
                      "slow at first touch where the host's pages are the device's.",
-              .fix =
-                  "Allocate before the loop and use the buffers again, or take them from a pool.",
+              .fix = "Allocate before the loop and reuse the buffers, or take them from a pool.",
               .cuda = "cudaMallocAsync and cudaFreeAsync with cudaMemPoolAttrReleaseThreshold set, "
                       "or buffers made once.",
               .opencl =
@@ -293,28 +292,28 @@ const struct prof_rule prof_rules_host[] = {
               .limits = "None known.",
               .needs = "API calls"},
      .judge = host_alloc_in_loop},
-    {.page =
-         {.id = "compile-in-loop",
-          .title = "Code compiled or loaded while the program runs in its loop",
-          .fires = "Three calls or more that compile, load modules or instantiate graphs in the "
-                   "iterations, one in every second iteration or more.",
-          .why = "Compiling takes milliseconds to seconds; loading code waits for the device.",
-          .fix = "Build before the loop; ship code for the device instead of an intermediate form.",
-          .cuda = "nvcc -gencode for the device's architecture, CUDA_MODULE_LOADING=EAGER, "
-                  "cudaGraphExecUpdate instead of instantiating again.",
-          .opencl = "clCreateProgramWithBinary from a cache; build once, keep the kernels.",
-          .pytorch = "Warm up all shapes; mark_dynamic or padding so that torch.compile does not "
-                     "compile again.",
-          .bound = "Idle time of the device in those calls.",
-          .limits = "Lazy loading inside a launch shows as a long launch, not here.",
-          .needs = "API calls"},
+    {.page = {.id = "compile-in-loop",
+              .title = "Code compiled or loaded while the program runs in its loop",
+              .fires =
+                  "Three calls or more that compile, load modules or instantiate graphs in the "
+                  "iterations, one in every second iteration or more.",
+              .why = "Compiling takes milliseconds to seconds; loading code waits for the device.",
+              .fix = "Build before the loop; ship device code instead of an intermediate form.",
+              .cuda = "nvcc -gencode for the device's architecture, CUDA_MODULE_LOADING=EAGER, "
+                      "cudaGraphExecUpdate instead of instantiating again.",
+              .opencl = "clCreateProgramWithBinary from a cache; build once, keep the kernels.",
+              .pytorch =
+                  "Warm up all shapes; mark_dynamic or padding so that torch.compile does not "
+                  "compile again.",
+              .bound = "Idle time of the device in those calls.",
+              .limits = "Lazy loading inside a launch shows as a long launch, not here.",
+              .needs = "API calls"},
      .judge = compile_in_loop},
     {.page = {.id = "one-off-cost",
               .title = "Start-up dominates this run",
               .fires = "Compiling and loading before the iterations take 5 % of the run.",
               .why = "It is paid once: it does not matter in a long run and is all of a short one.",
-              .fix = "Measure longer runs, cache what is compiled, or skip compilation that so few "
-                     "iterations do not repay.",
+              .fix = "Measure longer runs, cache what is compiled, or skip that compilation.",
               .cuda = "A cubin for the device; CUDA_CACHE_MAXSIZE; CUDA_MODULE_LOADING=LAZY.",
               .opencl = "clCreateProgramWithBinary.",
               .pytorch = "TORCHINDUCTOR_FX_GRAPH_CACHE; no torch.compile for runs of few steps.",
@@ -330,8 +329,8 @@ const struct prof_rule prof_rules_host[] = {
                        "launches nor waits nor allocates.",
               .why = "The host prepares the next step only when the last one is done: reading "
                      "data, computing, waiting for others.",
-              .fix = "Prepare ahead in another thread, queue several steps, or move the work to "
-                     "the device. The places say in which NVTX range and thread it happens.",
+              .fix = "Prepare ahead in a thread, queue several steps, or move work to the device. "
+                     "The places say in which NVTX range and thread it happens.",
               .cuda = "A second host thread; cudaLaunchHostFunc; deeper queues.",
               .opencl = "A second host thread; clFlush after queueing.",
               .pytorch =

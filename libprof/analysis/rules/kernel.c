@@ -316,8 +316,7 @@ const struct prof_rule prof_rules_kernel[] = {
               "but for those in rows of one kernel, which unbatched-kernels reports. Info where "
               "the costliest is a library's kernel.",
           .why = "A block runs on one unit; the others have nothing to do.",
-          .fix = "More, smaller blocks; split the reduction dimension; batch; or run several such "
-                 "kernels side by side.",
+          .fix = "More, smaller blocks; split the reduction; batch; kernels side by side.",
           .cuda =
               "Split-K or stream-K, a larger grid, streams; cudaOccupancyMaxPotentialBlockSize.",
           .opencl = "Smaller work-groups: CL_KERNEL_PREFERRED_WORK_GROUP_SIZE_MULTIPLE.",
@@ -332,8 +331,7 @@ const struct prof_rule prof_rules_kernel[] = {
           .fires = "Kernels of one to four full rounds of blocks and a part of one: rounds = "
                    "blocks / (units x blocks per unit), after the occupancy formula.",
           .why = "The last, partial round takes as long as a full one.",
-          .fix = "A grid that is a multiple of units x blocks per unit, or blocks that fetch work "
-                 "until none is left.",
+          .fix = "A grid that is a multiple of units x blocks per unit, or a grid-stride loop.",
           .cuda = "Persistent kernel with grid-stride loop; another block size; stream-K.",
           .opencl = "Another work-group size, or a loop over groups.",
           .pytorch = "A batch size that fills whole rounds.",
@@ -351,8 +349,7 @@ const struct prof_rule prof_rules_kernel[] = {
                   "and compilers, by their names: their registers are not the program's.",
               .why = "Few resident threads hide little latency. It does no harm where the kernel "
                      "is near a roof all the same.",
-              .fix = "Lower what limits: registers by launch bounds, shared memory by smaller "
-                     "tiles, or another block size.",
+              .fix = "Lower what limits: registers (launch bounds), shared memory, or block size.",
               .cuda = "__launch_bounds__(threads, blocks), -maxrregcount, cudaFuncSetAttribute "
                       "(preferred shared memory carveout).",
               .opencl = "reqd_work_group_size, smaller __local arrays.",

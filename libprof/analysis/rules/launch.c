@@ -355,7 +355,7 @@ const struct prof_rule prof_rules_launch[] = {
               "call (of which 20 us count), and the device idle because of launching. Silent where "
               "graph-candidate says what to do about it.",
           .why = "The device finishes a kernel before the host has launched the next one.",
-          .fix = "Fewer, larger kernels: fuse neighbours, batch, or launch a whole step at once.",
+          .fix = "Fewer, larger kernels: fuse, batch, or launch a whole step at once.",
           .cuda = "CUDA graphs; programmatic dependent launch; one kernel with a loop inside.",
           .opencl = "Fuse kernels; out-of-order queue with larger NDRanges; clFlush early.",
           .pytorch = "torch.compile, larger batches, fused optimizers (fused=True).",

@@ -428,8 +428,8 @@ const struct prof_rule prof_rules_memory[] = {
               .fires = "At the peak 80 % of the device's memory or more is allocated.",
               .why = "The next larger batch, another process, or fragmentation ends the run; "
                      "libraries fall back to slower algorithms that need less workspace.",
-              .fix = "Smaller batches with accumulated gradients, narrower types, recomputation, "
-                     "or earlier frees; the places are the largest blocks at the peak.",
+              .fix = "Smaller batches (accumulate gradients), narrower types, or earlier frees. "
+                     "Recomputation helps too; the places are the largest blocks at the peak.",
               .cuda =
                   "cudaMemGetInfo before choosing a batch; cudaMallocAsync with cudaMemPoolTrimTo.",
               .opencl = "CL_DEVICE_GLOBAL_MEM_SIZE before choosing a batch.",

@@ -242,7 +242,7 @@ const struct prof_rule prof_rules_ranks[] = {
           .title = "A rank that all others wait for",
           .fires = "One rank comes last to half of the collectives or more.",
           .why = "A collective ends when the last rank has come: the whole job runs at its pace.",
-          .fix = "Fix the named cause: give it less work (uneven batches, a longer shard), look at "
+          .fix = "Fix the named cause. Give it less work (uneven batches, a longer shard), look at "
                  "its clocks, temperature and neighbours when the same kernels take longer, and at "
                  "its data loading and processor when its device waits for the host.",
           .cuda = "nvidia-smi -q -d PERFORMANCE,CLOCK shows a GPU that is throttled; numactl binds "
@@ -261,8 +261,8 @@ const struct prof_rule prof_rules_ranks[] = {
               .fires = "The rank that has most of it is in collectives while no other kernel runs, "
                        "its waiting for others left out.",
               .why = "Data moves while the multiprocessors have nothing to compute.",
-              .fix = "Start each collective as soon as its data is there, on a stream of its own; "
-                     "larger messages when they are below the link's bandwidth, smaller when only "
+              .fix = "Start each collective as soon as its data is there, on a stream of its own. "
+                     "Larger messages when they are below the link's bandwidth, smaller when only "
                      "the last one is exposed; fewer with accumulated gradients; a narrower type.",
               .cuda = "A stream of high priority for NCCL; ncclGroupStart and -End around small "
                       "calls; symmetric memory (ncclCommWindowRegister).",
@@ -280,9 +280,9 @@ const struct prof_rule prof_rules_ranks[] = {
           .fires = "Ranks wait in collectives, and none of them is last half of the time.",
           .why = "Each step takes as long as its slowest rank: what differs from step to step adds "
                  "up on every one of them.",
-          .fix = "Distribute the work by cost, not by number of items (lengths of sequences, sizes "
-                 "of images); look for what interrupts one rank at a time: garbage collection, "
-                 "checkpoints, logging, other programs.",
+          .fix = "Distribute the work by cost (lengths, sizes), not by number of items. Look for "
+                 "what interrupts one rank at a time: garbage collection, checkpoints, logging, "
+                 "other programs.",
           .cuda = NULL,
           .opencl = NULL,
           .pytorch =
@@ -300,7 +300,7 @@ const struct prof_rule prof_rules_ranks[] = {
           .why = "All traffic over this link is slower, and a ring or tree runs at the speed of "
                  "its slowest link.",
           .fix =
-              "Check how the devices are connected and which rings NCCL chose; put ranks that "
+              "Check how the devices are connected and which rings NCCL chose. Put ranks that "
               "communicate much on devices near each other; look for a link that has lost lanes.",
           .cuda = "nvidia-smi topo -m and nvidia-smi nvlink -s; NCCL_DEBUG=INFO prints the rings.",
           .opencl = NULL,
@@ -319,8 +319,7 @@ const struct prof_rule prof_rules_ranks[] = {
           .why =
               "Ranks of one program mostly do the same: an extra copy, another kernel for another "
               "shape, or logging on one rank is easy to overlook, and all ranks wait for it.",
-          .fix =
-              "Check in the table of differences (perfkit report --ranks) that each is intended.",
+          .fix = "Check that each difference (perfkit report --ranks) is intended.",
           .cuda = NULL,
           .opencl = NULL,
           .pytorch = NULL,

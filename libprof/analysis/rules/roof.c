@@ -125,8 +125,7 @@ const struct prof_rule prof_rules_roof[] = {
           .fires = "Kernels that the roofline places under DRAM or L2 bandwidth.",
           .why = "They move bytes as fast as the memory lets them: faster arithmetic, more threads "
                  "or a better compiler bring nothing.",
-          .fix =
-              "Fewer bytes: fuse with neighbours, narrower types, reuse in cache or shared memory.",
+          .fix = "Move fewer bytes: fuse, narrower types, reuse in cache or shared memory.",
           .cuda = "float4 loads and coalescing until the roof is reached; then fusion.",
           .opencl = "vload4 and coalescing until the roof is reached; then fusion.",
           .pytorch = "torch.compile; bfloat16; channels_last.",

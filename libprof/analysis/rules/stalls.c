@@ -202,8 +202,8 @@ const struct prof_rule prof_rules_stalls[] = {
                    "fast. Info where it is a library's kernel.",
           .why = "Warps that wait issue nothing; where too few others can be issued meanwhile, the "
                  "schedulers are idle.",
-          .fix = "By cause: coalesced, wider or earlier loads; no bank conflicts; several "
-                 "independent chains of instructions; even work between barriers; fewer fences; "
+          .fix = "By cause: wider or earlier loads, no bank conflicts, fewer fences. Coalesced "
+                 "loads; several independent chains of instructions; even work between barriers; "
                  "smaller code; no spilled registers.",
           .cuda = "perfkit report --kernel NAME shows the lines and the instructions; compile with "
                   "-lineinfo.",

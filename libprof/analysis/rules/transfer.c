@@ -335,8 +335,7 @@ const struct prof_rule prof_rules_transfer[] = {
                    "once; single values are scalar-readback's.",
           .why = "While the host waits it launches nothing: the device is idle between the copy "
                  "and the next launch, and copies never run beside kernels.",
-          .fix = "Copy asynchronously in a stream of its own, with two buffers, and wait once per "
-                 "step.",
+          .fix = "Copy asynchronously in a stream of its own; two buffers, one wait per step.",
           .cuda = "cudaMemcpyAsync from page-locked memory, cudaEventRecord and "
                   "cudaStreamWaitEvent instead of waiting on the host.",
           .opencl = "blocking_write = CL_FALSE, and events in the wait lists of what follows.",

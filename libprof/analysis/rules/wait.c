@@ -288,7 +288,7 @@ const struct prof_rule prof_rules_wait[] = {
           .why =
               "cudaFree, cudaFreeHost and cudaHostAlloc wait until the device is done, and the "
               "legacy default stream waits for all others, and they for it: the queue runs empty.",
-          .fix = "Free outside of the loop or in stream order; give the work streams of its own.",
+          .fix = "Free outside of the loop or in stream order; no legacy default stream.",
           .cuda = "cudaFreeAsync; cudaStreamCreateWithFlags(cudaStreamNonBlocking) or "
                   "--default-stream per-thread.",
           .opencl = NULL,
