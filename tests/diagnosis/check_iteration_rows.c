@@ -244,14 +244,14 @@ START_TEST(the_first_cause_is_named)
     enum slow_kind kind = (enum slow_kind)(_i % SLOW_KINDS);
     struct prof_error err = {0};
     struct prof_iteration_choice explain = {.slow = 1000};
-    capture = slow_steps_record(kind, 1 + (uint64_t)_i / SLOW_KINDS);
+    capture = slow_steps_record(kind, 0, 1 + (uint64_t)_i / SLOW_KINDS);
     ck_assert_msg(!prof_iteration_list(capture, NULL, &explain, &list, &err), "%s", err.message);
     const struct prof_iteration_row *planted = slow_steps_planted(&list);
     for (size_t i = 0; i < list.why_count; i++) {
         parts_add_up(&list.whys[i]);
         ck_assert_msg(planted || !list.whys[i].has_cause, "%s", list.whys[i].seen);
         ck_assert_msg(!planted || list.whys[i].number != planted->number ||
-                          slow_kind_is_named(kind, &list.whys[i]),
+                          slow_kind_is_named(kind, 0, &list.whys[i]),
                       "%s: %s; %s", slow_kind_name(kind), list.whys[i].seen,
                       list.whys[i].place.path);
     }

@@ -16,14 +16,16 @@ enum { STACK_STEP = 1, STACK_GC, STACK_LOCK, STACK_LOG };
 struct program {
     struct scene s;
     enum slow_kind kind;
+    int form;
     uint64_t random;
     double sigma;
-    int steps, slow, kernels, configs[MAX_KERNELS], flush, reduce;
+    int steps, slow, kernels, configs[MAX_KERNELS], flush, reduce, grow;
     int64_t kernel_ns[MAX_KERNELS], copy_ns, host_ns, extra_ns;
-    bool ranks;
+    bool ranks, ranges;
 };
 
-static int64_t planted_at; /* a moment in the planted step, on the first thread */
+/* A moment in the planted step, and the thread whose iteration must be explained. */
+static int64_t planted_at, planted_thread;
 
 static double share(struct program *p)
 {
@@ -49,7 +51,7 @@ static const char setup_sql[] =
     "INSERT INTO string(id, value) VALUES(901, 'train_step'), (902, '/home/me/train.c'), "
     "(903, 'gc_collect'), (904, '/home/me/gc.c'), (905, 'lock_queue'), (906, '/home/me/queue.c'), "
     "(907, 'write_log'), (908, '/home/me/log.c'), (909, 'Python'), "
-    "(910, 'garbage collection, generation 2');"
+    "(910, 'garbage collection, generation 2'), (911, 'garbage collection, generation 0');"
     "INSERT INTO frame(id, process, kind, address) VALUES(1, 1, 1, 1), (2, 1, 1, 2), (3, 1, 1, 3), "
     "(4, 1, 1, 4);"
     "INSERT INTO symbol(frame, level, function, file, line) VALUES(1, 0, 901, 902, 40), "
@@ -69,16 +71,41 @@ static void sample(struct program *p, int64_t start, int kind, int64_t duration,
               (long long)start, kind, length, (long long)(duration ? duration : 100 * US), stack);
 }
 
-/* The host is busy or off the processor for the planted time. */
-static void pause_host(struct program *p, int kind, int stack)
+/* The host is busy or off the processor. */
+static void pause_host(struct program *p, int kind, int stack, int64_t ns)
 {
     if (kind == 2 || kind == 3) {
-        sample(p, p->s.host, kind, p->extra_ns, stack);
+        sample(p, p->s.host, kind, ns, stack);
     } else {
-        for (int64_t t = 0; t < p->extra_ns; t += 100 * US)
+        for (int64_t t = 0; t < ns; t += 100 * US)
             sample(p, p->s.host + t, kind, 0, stack);
     }
-    scene_host(&p->s, p->extra_ns);
+    scene_host(&p->s, ns);
+}
+
+static void collect_garbage(struct program *p, int name, int64_t ns)
+{ /* a range as --pytorch makes one */
+    scene_sql(&p->s,
+              "INSERT INTO range(start, duration, thread, name, domain, depth) "
+              "VALUES(%lld, %lld, 1, %d, 909, 0)",
+              (long long)p->s.host, (long long)ns, name);
+    scene_host(&p->s, ns);
+}
+
+static void compile(struct program *p, int64_t ns)
+{
+    scene_sql(&p->s,
+              "INSERT INTO jit(start, duration, process, thread, input, operation) "
+              "VALUES(%lld, %lld, 1, 1, 1, 3)",
+              (long long)p->s.host, (long long)ns);
+}
+
+static void load_module(struct program *p, int64_t ns)
+{
+    scene_sql(&p->s,
+              "INSERT INTO overhead(start, duration, process, thread, kind) "
+              "VALUES(%lld, %lld, 1, 1, 6)",
+              (long long)p->s.host, (long long)ns);
 }
 
 static void pause_in_range(struct program *p, const char *name)
@@ -98,37 +125,27 @@ static void plant_on_host(struct program *p)
         scene_lifetime(s, s->host, PROF_UNKNOWN, 1 << 20, 3);
         break;
     case SLOW_KIND_COMPILED:
-        scene_sql(s,
-                  "INSERT INTO jit(start, duration, process, thread, input, operation) "
-                  "VALUES(%lld, %lld, 1, 1, 1, 3)",
-                  (long long)s->host, (long long)p->extra_ns);
+        compile(p, p->extra_ns);
         scene_host(s, p->extra_ns);
         break;
     case SLOW_KIND_MODULE_LOAD:
-        scene_sql(s,
-                  "INSERT INTO overhead(start, duration, process, thread, kind) "
-                  "VALUES(%lld, %lld, 1, 1, 6)",
-                  (long long)s->host, (long long)p->extra_ns);
+        load_module(p, p->extra_ns);
         scene_host(s, p->extra_ns);
         break;
-    case SLOW_KIND_COLLECTION: /* a range as --pytorch makes one */
-        scene_sql(s,
-                  "INSERT INTO range(start, duration, thread, name, domain, depth) "
-                  "VALUES(%lld, %lld, 1, 910, 909, 0)",
-                  (long long)s->host, (long long)p->extra_ns);
-        scene_host(s, p->extra_ns);
+    case SLOW_KIND_COLLECTION:
+        collect_garbage(p, 910, p->extra_ns);
         break;
     case SLOW_KIND_GC_PAUSE:
-        pause_host(p, 1, STACK_GC);
+        pause_host(p, 1, STACK_GC, p->extra_ns);
         break;
     case SLOW_KIND_BLOCKED_LOCK:
-        pause_host(p, 2, STACK_LOCK);
+        pause_host(p, 2, STACK_LOCK, p->extra_ns);
         break;
     case SLOW_KIND_PREEMPTED_THREAD:
-        pause_host(p, 3, STACK_STEP);
+        pause_host(p, 3, STACK_STEP, p->extra_ns);
         break;
     case SLOW_KIND_LOGGING:
-        pause_host(p, 4, STACK_LOG);
+        pause_host(p, 4, STACK_LOG, p->extra_ns);
         break;
     case SLOW_KIND_PYTHON_RANGE:
         pause_in_range(p, "load_batch");
@@ -149,13 +166,89 @@ static void plant_on_host(struct program *p)
     }
 }
 
+/* The second forms: what comes in many small pieces, before each kernel of the slow step. */
+static void plant_piece(struct program *p, int k)
+{
+    struct scene *s = &p->s;
+    int64_t ns = p->extra_ns / p->kernels;
+    switch (p->kind) {
+    case SLOW_KIND_EXTRA_ALLOCATION:
+        scene_call(s, "cudaFree", ns);
+        break;
+    case SLOW_KIND_PAGE_FAULTS: /* the host reads what the device has written */
+        scene_sql(s,
+                  "INSERT INTO migration(start, duration, process, kind, bytes, target) "
+                  "VALUES(%lld, %lld, 1, 2, 65536, 1)",
+                  (long long)s->host, (long long)ns);
+        scene_host(s, ns);
+        break;
+    case SLOW_KIND_BLOCKED_LOCK:
+        pause_host(p, 2, STACK_LOCK, ns);
+        break;
+    case SLOW_KIND_PREEMPTED_THREAD:
+        pause_host(p, 3, STACK_STEP, ns);
+        break;
+    case SLOW_KIND_LOGGING:
+        pause_host(p, 1, STACK_LOG, ns);
+        break;
+    case SLOW_KIND_COLLECTION:
+        collect_garbage(p, 911, ns);
+        break;
+    case SLOW_KIND_CACHE_FLUSH:
+        if (k == 1 || k == 3) {
+            scene_fill(s, 1, 1 << 28, p->extra_ns / 2);
+            s->stream[1] = 0;
+        }
+        break;
+    default:
+        break;
+    }
+}
+
+/* The second forms: what comes at once. */
+static void plant_at_once(struct program *p)
+{
+    struct scene *s = &p->s;
+    int64_t launch_ns = s->launch_ns;
+    switch (p->kind) {
+    case SLOW_KIND_COMPILED:
+        compile(p, p->extra_ns);
+        scene_call(s, "cuModuleLoadData", p->extra_ns);
+        break;
+    case SLOW_KIND_MODULE_LOAD: /* at the first launch of a kernel, inside the call */
+        load_module(p, p->extra_ns);
+        s->launch_ns += p->extra_ns;
+        scene_kernel(s, 0, p->grow, 10 * US);
+        s->launch_ns = launch_ns;
+        break;
+    case SLOW_KIND_EXTRA_LAUNCHES:
+        for (int i = 0; i < 3; i++)
+            scene_kernel(s, 0, p->grow, p->extra_ns / 3);
+        break;
+    case SLOW_KIND_CHECKPOINT:
+        scene_push(s, "save_state");
+        scene_copy(s, 0, SCENE_DOWN, SCENE_PAGEABLE, 1 << 22, p->extra_ns * 2 / 5, true);
+        pause_host(p, 4, STACK_STEP, p->extra_ns * 3 / 5);
+        scene_pop(s);
+        break;
+    case SLOW_KIND_PYTHON_RANGE:
+        scene_push(s, "load_batch");
+        scene_host(s, p->extra_ns / 20);
+        pause_in_range(p, "decode");
+        scene_pop(s);
+        break;
+    default:
+        break;
+    }
+}
+
 static void run_kernel(struct program *p, int k, bool slow)
 {
     struct scene *s = &p->s;
     int64_t ns = noisy(p, p->kernel_ns[k]), start = s->stream[0] > s->host ? s->stream[0] : s->host;
     if (slow && p->kind == SLOW_KIND_CLOCK_DROP)
         ns += ns * p->extra_ns / (p->kernels * p->kernel_ns[1]);
-    if (slow && k == 2 && p->kind == SLOW_KIND_PAGE_FAULTS) {
+    if (slow && !p->form && k == 2 && p->kind == SLOW_KIND_PAGE_FAULTS) {
         ns += p->extra_ns;
         for (int i = 0; i < 50; i++)
             scene_sql(s,
@@ -164,27 +257,39 @@ static void run_kernel(struct program *p, int k, bool slow)
                       (long long)(start + 10 * US + i * p->extra_ns / 50),
                       (long long)(p->extra_ns / 55));
     }
-    if (slow && k == 2 && p->kind == SLOW_KIND_CACHE_FLUSH) {
+    if (slow && !p->form && k == 2 && p->kind == SLOW_KIND_CACHE_FLUSH) {
         scene_kernel(s, 1, p->flush, p->extra_ns);
         s->stream[1] = 0;
         ns += p->extra_ns;
     }
+    if (slow && p->form && (k == 1 || k == 3) && p->kind == SLOW_KIND_CACHE_FLUSH)
+        ns += p->extra_ns / 2;
     scene_kernel(s, 0, p->configs[k], ns);
 }
 
 static void run_compute(struct program *p, bool slow)
 {
     struct scene *s = &p->s;
-    int64_t copy = noisy(p, p->copy_ns);
-    scene_copy(s, 0, SCENE_UP, SCENE_PINNED, 1 << 20,
-               copy + (slow && p->kind == SLOW_KIND_SLOW_COPY ? p->extra_ns : 0), false);
+    int64_t copy = noisy(p, p->copy_ns), slower = p->kind == SLOW_KIND_SLOW_COPY ? p->extra_ns : 0;
+    scene_copy(s, 0, SCENE_UP, SCENE_PINNED, 1 << 20, copy + (slow && !p->form ? slower : 0),
+               false);
     scene_host(s, noisy_pause(p, p->host_ns));
     for (int k = 0; k < p->kernels; k++) {
-        if (slow && k == 1)
-            plant_on_host(p);
+        if (slow && k == 1) {
+            planted_at = s->host;
+            if (p->form)
+                plant_at_once(p);
+            else
+                plant_on_host(p);
+        }
+        if (slow && p->form)
+            plant_piece(p, k);
         run_kernel(p, k, slow);
         scene_host(s, noisy_pause(p, 2 * US));
     }
+    if (p->form && p->kind == SLOW_KIND_SLOW_COPY)
+        scene_copy(s, 0, SCENE_DOWN, SCENE_PAGEABLE, 4096, noisy(p, 5 * US) + (slow ? slower : 0),
+                   true);
 }
 
 static int64_t next_start(const struct scene *s)
@@ -203,8 +308,12 @@ static void run_ranks(struct program *p, bool slow)
         scene_push(s, "step");
         s->depth--;
         run_compute(p, false);
-        if (slow && side == 1) /* its last kernel took longer */
+        if (slow && !p->form && side == 1) /* its last kernel took longer */
             scene_kernel(s, 0, p->configs[0], p->extra_ns);
+        if (slow && p->form && side == 0) { /* its host came late to the launch */
+            scene_sync(s);
+            scene_host(s, p->extra_ns);
+        }
         starts[side] = next_start(s);
     }
     int64_t end = (starts[0] > starts[1] ? starts[0] : starts[1]) + comm;
@@ -215,29 +324,44 @@ static void run_ranks(struct program *p, bool slow)
     }
 }
 
+static void record_clock(struct program *p, bool low)
+{
+    scene_sql(&p->s,
+              "INSERT INTO device_clock(device, start, sm_mhz, sm_max_mhz, reasons) "
+              "VALUES(1, %lld, %d, 1980, %d)",
+              (long long)p->s.host + 5 * US, low ? 1200 : 1755, low ? 4 : 0);
+}
+
 static void run_step(struct program *p, int step)
 {
     struct scene *s = &p->s;
-    bool slow = step == p->slow && p->kind != SLOW_KIND_NOTHING;
+    /* In the second form the clock is low for some steps and read in every fourth. */
+    bool drops = p->form && p->kind == SLOW_KIND_CLOCK_DROP;
+    bool slow =
+        p->kind != SLOW_KIND_NOTHING && step >= p->slow - 2 * drops && step <= p->slow + 2 * drops;
     int64_t begin[2] = {s->host, 0};
     scene_as(s, 0);
     begin[0] = s->host;
-    if (slow)
-        planted_at = s->host + US;
     sample(p, s->host, 1, 0, STACK_STEP);
-    scene_sql(s,
-              "INSERT INTO device_clock(device, start, sm_mhz, sm_max_mhz, reasons) "
-              "VALUES(1, %lld, %d, 1980, %d)",
-              (long long)s->host + 5 * US, slow && p->kind == SLOW_KIND_CLOCK_DROP ? 1200 : 1755,
-              slow && p->kind == SLOW_KIND_CLOCK_DROP ? 4 : 0);
+    if (!p->form || step % 4 == 0)
+        record_clock(p, slow && p->kind == SLOW_KIND_CLOCK_DROP);
     if (!p->ranks) {
-        scene_push(s, "step");
+        int64_t before = planted_at;
+        if (p->ranges)
+            scene_push(s, "step");
         run_compute(p, slow);
+        if (slow && step != p->slow)
+            planted_at = before;
         scene_sync(s);
-        scene_pop(s);
+        if (slow && p->form && p->kind == SLOW_KIND_GC_PAUSE)
+            pause_host(p, 1, STACK_GC, p->extra_ns);
+        if (p->ranges)
+            scene_pop(s);
         scene_host(s, noisy_pause(p, 5 * US));
         return;
     }
+    if (slow)
+        planted_at = s->host + US;
     scene_as(s, 1);
     begin[1] = s->host;
     run_ranks(p, slow);
@@ -250,12 +374,14 @@ static void run_step(struct program *p, int step)
     }
 }
 
-struct prof_capture *slow_steps_record(enum slow_kind kind, uint64_t seed)
+struct prof_capture *slow_steps_record(enum slow_kind kind, int form, uint64_t seed)
 {
     static const char *const names[] = {"embed", "matmul", "softmax", "norm"};
     struct program p = {.kind = kind,
+                        .form = form,
                         .random = (seed * 1000003u + (uint64_t)kind) * 2654435761u + 1,
-                        .ranks = kind == SLOW_KIND_STRAGGLER};
+                        .ranks = kind == SLOW_KIND_STRAGGLER,
+                        .ranges = !form || seed % 2};
     for (int i = 0; i < 16; i++)
         share(&p);
     p.sigma = 0.01 + 0.07 * share(&p);
@@ -274,6 +400,7 @@ struct prof_capture *slow_steps_record(enum slow_kind kind, uint64_t seed)
         all += p.kernel_ns[k];
     }
     p.flush = scene_config(&p.s, "flush_cache", 264, 256, 32);
+    p.grow = scene_config(&p.s, "grow_table", 264, 256, 32);
     p.reduce = scene_config(&p.s, "ncclDevKernel_AllReduce_Sum_f32_RING_LL", 8, 512, 96);
     p.extra_ns = (int64_t)((double)all * (0.4 + 2.6 * share(&p)));
     if (p.ranks) {
@@ -281,6 +408,7 @@ struct prof_capture *slow_steps_record(enum slow_kind kind, uint64_t seed)
         scene_sql(&p.s, "UPDATE process SET rank = id - 1, world_size = 2");
     }
     planted_at = PROF_UNKNOWN;
+    planted_thread = p.ranks && form ? 2 : 1;
     for (int step = 0; step < p.steps; step++)
         run_step(&p, step);
     return scene_close(&p.s);
@@ -290,7 +418,7 @@ const struct prof_iteration_row *slow_steps_planted(const struct prof_iteration_
 {
     for (size_t i = 0; i < list->count; i++) {
         const struct prof_iteration_row *row = &list->rows[i];
-        if (row->thread == 1 && planted_at >= row->start_ns &&
+        if (row->thread == planted_thread && planted_at >= row->start_ns &&
             planted_at < row->start_ns + row->duration_ns)
             return row;
     }
@@ -300,26 +428,28 @@ const struct prof_iteration_row *slow_steps_planted(const struct prof_iteration_
 const char *slow_kind_name(enum slow_kind kind)
 {
     static const char *const names[] = {
-#define SLOW_KIND(kind, part, text) #kind,
+#define SLOW_KIND(kind, ...) #kind,
         SLOW_KINDS_LIST(SLOW_KIND)
 #undef SLOW_KIND
     };
     return names[kind];
 }
 
-bool slow_kind_is_named(enum slow_kind kind, const struct prof_iteration_why *why)
+bool slow_kind_is_named(enum slow_kind kind, int form, const struct prof_iteration_why *why)
 {
     static const struct {
         enum prof_part_kind part;
         const char *text;
-    } expected[] = {
-#define SLOW_KIND(kind, part, text) {PROF_PART_OF_##part, text},
+    } expected[][2] = {
+#define SLOW_KIND(kind, part, text, part_2, text_2)                                                \
+    {{PROF_PART_OF_##part, text}, {PROF_PART_OF_##part_2, text_2}},
         SLOW_KINDS_LIST(SLOW_KIND)
 #undef SLOW_KIND
     };
     if (!why->has_cause)
         return false;
     const struct prof_iteration_part *part = &why->parts[why->cause];
-    return part->kind == expected[kind].part &&
-           (strstr(why->seen, expected[kind].text) || strstr(why->place.path, expected[kind].text));
+    const char *text = expected[kind][form].text;
+    return part->kind == expected[kind][form].part &&
+           (strstr(why->seen, text) || strstr(why->place.path, text));
 }

@@ -5,28 +5,30 @@
 
 #include "libprof/include/prof_iterations.h"
 
-/* Kind, what must be named, a text that the answer must hold. */
+/* Kind; what must be named and a text that the answer must hold, of its first form and of its
+ * second. The rules were made while looking at the first forms; the second ones were written after
+ * the rules, to score them. */
 #define SLOW_KINDS_LIST(X)                                                                         \
-    X(NOTHING, KERNEL, "")                                                                         \
-    X(SLOW_COPY, MEMCPY, "HtoD")                                                                   \
-    X(CLOCK_DROP, KERNEL, "MHz")                                                                   \
-    X(EXTRA_ALLOCATION, ALLOC, "cudaMalloc")                                                       \
-    X(COMPILED, JIT, "")                                                                           \
-    X(GC_PAUSE, HOST, "gc_collect")                                                                \
-    X(PAGE_FAULTS, MIGRATION, "fault")                                                             \
-    X(BLOCKED_LOCK, BLOCKED, "lock_queue")                                                         \
-    X(PREEMPTED_THREAD, PREEMPTED, "")                                                             \
-    X(STRAGGLER, COLLECTIVE, "rank 1")                                                             \
-    X(CHECKPOINT, MEMCPY, "checkpoint")                                                            \
-    X(LOGGING, HOST, "write_log")                                                                  \
-    X(CACHE_FLUSH, KERNEL, "flush_cache")                                                          \
-    X(EXTRA_LAUNCHES, KERNEL, "times")                                                             \
-    X(MODULE_LOAD, LOAD, "")                                                                       \
-    X(PYTHON_RANGE, HOST, "load_batch")                                                            \
-    X(COLLECTION, GC, "generation 2")
+    X(NOTHING, KERNEL, "", KERNEL, "")                                                             \
+    X(SLOW_COPY, MEMCPY, "HtoD", MEMCPY, "DtoH")                                                   \
+    X(CLOCK_DROP, KERNEL, "MHz", KERNEL, "MHz")                                                    \
+    X(EXTRA_ALLOCATION, ALLOC, "cudaMalloc", ALLOC, "cudaFree")                                    \
+    X(COMPILED, JIT, "", JIT, "")                                                                  \
+    X(GC_PAUSE, HOST, "gc_collect", HOST, "gc_collect")                                            \
+    X(PAGE_FAULTS, MIGRATION, "fault", MIGRATION, "")                                              \
+    X(BLOCKED_LOCK, BLOCKED, "lock_queue", BLOCKED, "lock_queue")                                  \
+    X(PREEMPTED_THREAD, PREEMPTED, "", PREEMPTED, "")                                              \
+    X(STRAGGLER, COLLECTIVE, "rank 1", COLLECTIVE, "rank 0")                                       \
+    X(CHECKPOINT, MEMCPY, "checkpoint", MEMCPY, "save_state")                                      \
+    X(LOGGING, HOST, "write_log", HOST, "write_log")                                               \
+    X(CACHE_FLUSH, KERNEL, "flush_cache", KERNEL, "memset")                                        \
+    X(EXTRA_LAUNCHES, KERNEL, "times", KERNEL, "grow_table")                                       \
+    X(MODULE_LOAD, LOAD, "", LOAD, "")                                                             \
+    X(PYTHON_RANGE, HOST, "load_batch", HOST, "decode")                                            \
+    X(COLLECTION, GC, "generation 2", GC, "generation 0")
 
 enum slow_kind {
-#define SLOW_KIND(kind, part, text) SLOW_KIND_##kind,
+#define SLOW_KIND(kind, ...) SLOW_KIND_##kind,
     SLOW_KINDS_LIST(SLOW_KIND)
 #undef SLOW_KIND
         SLOW_KINDS
@@ -34,12 +36,12 @@ enum slow_kind {
 
 const char *slow_kind_name(enum slow_kind kind);
 
-/* The capture of such a program, open; the same for the same seed, from 1. */
-struct prof_capture *slow_steps_record(enum slow_kind kind, uint64_t seed);
+/* The capture of such a program, open; the same for the same form (0, 1) and seed, from 1. */
+struct prof_capture *slow_steps_record(enum slow_kind kind, int form, uint64_t seed);
 /* The planted iteration of the last one in its list; NULL = none. */
 const struct prof_iteration_row *slow_steps_planted(const struct prof_iteration_list *list);
 
 /* Is it the cause that was planted? */
-bool slow_kind_is_named(enum slow_kind kind, const struct prof_iteration_why *why);
+bool slow_kind_is_named(enum slow_kind kind, int form, const struct prof_iteration_why *why);
 
 #endif
