@@ -242,16 +242,17 @@ static void parts_add_up(const struct prof_iteration_why *why)
 START_TEST(the_first_cause_is_named)
 {
     enum slow_kind kind = (enum slow_kind)(_i % SLOW_KINDS);
+    int form = _i / SLOW_KINDS % 2, seed = 1 + _i / SLOW_KINDS / 2;
     struct prof_error err = {0};
     struct prof_iteration_choice explain = {.slow = 1000};
-    capture = slow_steps_record(kind, 0, 1 + (uint64_t)_i / SLOW_KINDS);
+    capture = slow_steps_record(kind, form, (uint64_t)seed);
     ck_assert_msg(!prof_iteration_list(capture, NULL, &explain, &list, &err), "%s", err.message);
     const struct prof_iteration_row *planted = slow_steps_planted(&list);
     for (size_t i = 0; i < list.why_count; i++) {
         parts_add_up(&list.whys[i]);
         ck_assert_msg(planted || !list.whys[i].has_cause, "%s", list.whys[i].seen);
         ck_assert_msg(!planted || list.whys[i].number != planted->number ||
-                          slow_kind_is_named(kind, 0, &list.whys[i]),
+                          slow_kind_is_named(kind, form, &list.whys[i]),
                       "%s: %s; %s", slow_kind_name(kind), list.whys[i].seen,
                       list.whys[i].place.path);
     }
@@ -319,7 +320,7 @@ int main(void)
     tcase_add_test(all, what_comes_back_and_what_grows);
     tcase_add_test(all, nothing_repeats);
     tcase_add_test(all, the_fence_holds_what_is_usual);
-    tcase_add_loop_test(all, the_first_cause_is_named, 0, 2 * SLOW_KINDS);
+    tcase_add_loop_test(all, the_first_cause_is_named, 0, 4 * SLOW_KINDS);
     suite_add_tcase(suite, all);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

@@ -20,7 +20,7 @@ struct program {
     uint64_t random;
     double sigma;
     int steps, slow, kernels, configs[MAX_KERNELS], flush, reduce, grow;
-    int64_t kernel_ns[MAX_KERNELS], copy_ns, host_ns, extra_ns;
+    int64_t kernel_ns[MAX_KERNELS], copy_ns, host_ns, all_ns, extra_ns;
     bool ranks, ranges;
 };
 
@@ -166,11 +166,12 @@ static void plant_on_host(struct program *p)
     }
 }
 
-/* The second forms: what comes in many small pieces, before each kernel of the slow step. */
+/* The second forms: what comes in many small pieces, before each kernel of the slow step. The
+ * device works meanwhile, so the pieces are longer by what it has to do. */
 static void plant_piece(struct program *p, int k)
 {
     struct scene *s = &p->s;
-    int64_t ns = p->extra_ns / p->kernels;
+    int64_t ns = (p->extra_ns + p->all_ns) / p->kernels;
     switch (p->kind) {
     case SLOW_KIND_EXTRA_ALLOCATION:
         scene_call(s, "cudaFree", ns);
@@ -360,10 +361,10 @@ static void run_step(struct program *p, int step)
         scene_host(s, noisy_pause(p, 5 * US));
         return;
     }
-    if (slow)
-        planted_at = s->host + US;
     scene_as(s, 1);
     begin[1] = s->host;
+    if (slow)
+        planted_at = begin[planted_thread - 1] + US;
     run_ranks(p, slow);
     for (int side = 0; side < 2; side++) {
         scene_as(s, side);
@@ -393,16 +394,16 @@ struct prof_capture *slow_steps_record(enum slow_kind kind, int form, uint64_t s
     scene_open(&p.s, "cuda", "gpu");
     scene_sql(&p.s, "%s", setup_sql);
     p.s.strings = 1000;
-    int64_t all = p.copy_ns + p.host_ns;
+    p.all_ns = p.copy_ns + p.host_ns;
     for (int k = 0; k < p.kernels; k++) {
         p.configs[k] = k < 4 ? scene_config(&p.s, names[k], 264, 256, 32) : p.configs[k % 4];
         p.kernel_ns[k] = k < 4 ? (int64_t)(10e3 + 150e3 * share(&p)) : p.kernel_ns[k % 4];
-        all += p.kernel_ns[k];
+        p.all_ns += p.kernel_ns[k];
     }
     p.flush = scene_config(&p.s, "flush_cache", 264, 256, 32);
     p.grow = scene_config(&p.s, "grow_table", 264, 256, 32);
     p.reduce = scene_config(&p.s, "ncclDevKernel_AllReduce_Sum_f32_RING_LL", 8, 512, 96);
-    p.extra_ns = (int64_t)((double)all * (0.4 + 2.6 * share(&p)));
+    p.extra_ns = (int64_t)((double)p.all_ns * (0.4 + 2.6 * share(&p)));
     if (p.ranks) {
         scene_second(&p.s, true, true);
         scene_sql(&p.s, "UPDATE process SET rank = id - 1, world_size = 2");

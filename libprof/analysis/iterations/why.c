@@ -266,47 +266,72 @@ static struct candidate first_cause(const struct work *w, const struct prof_diss
 
 #define SAY(why, ...) prof_append((why)->seen, sizeof(why)->seen, __VA_ARGS__)
 
+/* The device's clock is read ten times a second: most iterations have no sample of their own. Then
+ * the last one before and the first one after, where they are near, say what it may have been. */
+#define CLOCK_NEAR_NS INT64_C(200000000)
+
 struct clock_means {
     const struct work *w;
-    const struct prof_dissected *one;
+    int64_t device, begin, end;
     double own, others;
     int64_t own_count, other_count;
+    int64_t before, after, before_mhz, after_mhz; /* distances; of the nearest samples outside */
 };
 
-/* The samples in the iteration, or the last one before it; against those of its series' time. */
 static bool add_clock_mean(void *user, sqlite3_stmt *row)
 {
     struct clock_means *m = user;
     const struct prof_device *device = prof_device(m->w->facts->capture, prof_column_id(row, 0));
     int64_t start = prof_column_int(row, 1), mhz = prof_column_int(row, 2);
-    int64_t begin = m->one->row->start_ns, end = prof_add(begin, m->one->row->duration_ns);
-    if (!device || device->physical != m->one->row->device || mhz <= 0 || mhz > 1000000)
+    if (!device || device->physical != m->device || mhz <= 0 || mhz > 1000000)
         return true;
-    if (start >= begin && start < end) {
+    if (start >= m->begin && start < m->end) {
         m->own += (double)mhz;
         m->own_count++;
-    } else {
-        m->others += (double)mhz;
-        m->other_count++;
+        return true;
+    }
+    m->others += (double)mhz;
+    m->other_count++;
+    bool later = start >= m->end;
+    int64_t distance = later ? prof_subtract(start, m->end) : prof_subtract(m->begin, start);
+    int64_t *nearest = later ? &m->after : &m->before;
+    if (distance < *nearest) {
+        *nearest = distance;
+        *(later ? &m->after_mhz : &m->before_mhz) = mhz;
     }
     return true;
 }
 
 #define LOWER_CLOCK 0.95
 
-/* Kernels that are slower by as much as the clock is lower. */
+/* Kernels that are slower where the clock is lower. */
 static bool say_clock(const struct work *w, const struct prof_dissected *one,
                       struct prof_iteration_why *why)
 {
-    struct clock_means m = {.w = w, .one = one};
+    struct clock_means m = {.w = w,
+                            .device = one->row->device,
+                            .begin = one->row->start_ns,
+                            .end = prof_add(one->row->start_ns, one->row->duration_ns),
+                            .before = CLOCK_NEAR_NS,
+                            .after = CLOCK_NEAR_NS};
     if (prof_scan(w->facts->capture, "SELECT device, start, sm_mhz FROM device_clock",
                   add_clock_mean, &m, NULL) ||
-        !m.own_count || !m.other_count)
+        m.other_count < 2)
         return false;
-    double own = m.own / (double)m.own_count, others = m.others / (double)m.other_count;
-    if (own >= LOWER_CLOCK * others)
+    bool after = m.after_mhz && (!m.before_mhz || m.after_mhz < m.before_mhz);
+    double near = (double)(after ? m.after_mhz : m.before_mhz);
+    double own = m.own_count ? m.own / (double)m.own_count : near;
+    double others = m.own_count ? m.others / (double)m.other_count
+                                : (m.others - near) / (double)(m.other_count - 1);
+    if (own <= 0 || own >= LOWER_CLOCK * others)
         return false;
-    SAY(why, "; the device ran at %.0f MHz, usually at %.0f MHz", own, others);
+    SAY(why, "; the device ran at %.0f MHz%s%s%s, usually at %.0f MHz", own,
+        m.own_count ? "" : ", read ",
+        m.own_count ? "" : prof_duration_ns(after ? m.after : m.before).text,
+        m.own_count ? ""
+        : after     ? " after it"
+                    : " before it",
+        others);
     return true;
 }
 
@@ -391,6 +416,24 @@ static void say_kernels(const struct work *w, const struct prof_dissected *one, 
         say_beside(w, one, p, u, why);
 }
 
+#define SEARCHED_PIECES 64
+
+/* Where the host was in the first piece; if no sample lies in that, in the next one that has some.
+ */
+static bool place_of_part(const struct work *w, const struct prof_dissected *one,
+                          const struct prof_part_piece *piece, char *out, size_t size)
+{
+    const struct prof_part_piece *end = one->pieces.data + one->pieces.count;
+    int searched = 0;
+    for (const struct prof_part_piece *next = piece; next < end && searched < SEARCHED_PIECES;
+         next++)
+        if (next->part == piece->part && ++searched &&
+            prof_overlays_place(w->parts.overlays, w->facts->capture, next->thread, next->begin,
+                                next->end, out, size))
+            return true;
+    return false;
+}
+
 static void say_cause(const struct work *w, const struct prof_dissected *one,
                       struct prof_iteration_why *why, size_t p, const struct usual *u,
                       const struct prof_part_piece *piece)
@@ -413,8 +456,7 @@ static void say_cause(const struct work *w, const struct prof_dissected *one,
     if (!key->name && piece->shape != PROF_NO_SHAPE)
         SAY(why, " before %s", prof_shape_name(&w->facts->shapes.data[piece->shape]));
     char place[200];
-    if (prof_overlays_place(w->parts.overlays, w->facts->capture, piece->thread, piece->begin,
-                            piece->end, place, sizeof place))
+    if (place_of_part(w, one, piece, place, sizeof place))
         SAY(why, ", in %s", place);
 }
 
