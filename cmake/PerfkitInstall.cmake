@@ -62,3 +62,8 @@ install(FILES ${PROJECT_BINARY_DIR}/perfkitConfig.cmake ${PROJECT_BINARY_DIR}/pe
 set(PERFKIT_PYTHON_DIR lib/python3/dist-packages CACHE STRING "where Python looks, below the prefix")
 install(DIRECTORY python/perfkit DESTINATION ${PERFKIT_PYTHON_DIR} COMPONENT python
   FILES_MATCHING PATTERN "*.py")
+# What Python's own tools know of the package: its version, and that it is a plugin of pytest.
+set(_known ${PROJECT_BINARY_DIR}/python/perfkit-${PROJECT_VERSION}.dist-info)
+file(WRITE ${_known}/METADATA "Metadata-Version: 2.1\nName: perfkit\nVersion: ${PROJECT_VERSION}\n")
+file(WRITE ${_known}/entry_points.txt "[pytest11]\nperfkit.pytest_plugin = perfkit.pytest_plugin\n")
+install(DIRECTORY ${_known} DESTINATION ${PERFKIT_PYTHON_DIR} COMPONENT python)

@@ -56,7 +56,8 @@ package(development libprof-dev libdevel "library that reads perfkit's captures,
 CMake; and perfkit/annotate.h, for programs that want to be recorded.")
 package(python python3-perfkit python "captures of perfkit in Python"
 "Kernels, ranges, iterations and findings of a capture as NumPy arrays, or as
-lists where NumPy is not installed. Nothing is compiled.")
+lists where NumPy is not installed; a plugin for pytest that compares tests
+with a baseline. Nothing is compiled.")
 
 set(_same "(= ${PROJECT_VERSION})")
 find_program(PERFKIT_SHLIBDEPS dpkg-shlibdeps)
@@ -90,6 +91,7 @@ set(CPACK_DEBIAN_PYTHON_PACKAGE_ARCHITECTURE all)
 set(CPACK_DEBIAN_PYTHON_PACKAGE_SHLIBDEPS OFF)
 set(CPACK_DEBIAN_PYTHON_PACKAGE_DEPENDS "python3:any, libprof0 (>= ${PROJECT_VERSION})")
 set(CPACK_DEBIAN_PYTHON_PACKAGE_RECOMMENDS "python3-numpy")
+set(CPACK_DEBIAN_PYTHON_PACKAGE_SUGGESTS "perfkit, python3-pandas, python3-pytest")
 # CPack would call ldconfig in scripts, as Debian did until 2015; it does not where scripts are given, and files that are not
 # there are left out.
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_CONTROL_EXTRA

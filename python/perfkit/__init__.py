@@ -21,7 +21,7 @@ try:
 except ImportError:
     numpy = None
 
-__all__ = ["open", "Capture", "Error", "EVENT_KINDS", "UNKNOWN", "recording"]
+__all__ = ["open", "Capture", "Error", "EVENT_KINDS", "UNKNOWN", "annotate", "record"]
 
 #: A whole number that is not known (NULL), in arrays: they have no None.
 UNKNOWN = -(1 << 63)
@@ -72,7 +72,7 @@ def _load():
             ("prof_sql_open", ctypes.c_int, pointer, ctypes.c_char_p, ctypes.c_uint64, ctypes.POINTER(pointer), error),
             ("prof_sql_name", ctypes.c_char_p, pointer, ctypes.c_size_t),
             ("prof_sql_arrays", ctypes.c_int, pointer, ctypes.c_size_t, ctypes.POINTER(_Arrays), error),
-            ("prof_sql_arrays_free", None, ctypes.POINTER(_Arrays))):
+            ("prof_sql_arrays_free", None, ctypes.POINTER(_Arrays)), ("prof_annotate_push", None, ctypes.c_char_p), ("prof_annotate_pop", None)):
         function = getattr(library, name)
         function.restype, function.argtypes = result, arguments
     return library
@@ -293,17 +293,33 @@ def open(path): # noqa: A001 - perfkit.open(), as gzip.open()
     return Capture(path)
 
 
-@contextlib.contextmanager
-def recording():
-    """Record this part of the program: perfkit run --dormant -- python3 train.py. Does nothing where nobody records."""
-    perfkit = shutil.which("perfkit")
+def _program():
+    """The command perfkit: named in PERFKIT, on the PATH, or installed beside this package. None: there is none."""
+    beside = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../../bin/perfkit")
+    return shutil.which(os.environ.get("PERFKIT") or "perfkit") or shutil.which(beside)
 
+
+@contextlib.contextmanager
+def annotate(name):
+    """An NVTX range around the block: iterations of a loop are found by it. Costs a microsecond where nobody records."""
+    _prof().prof_annotate_push(name.encode("utf-8", "backslashreplace"))
+    try:
+        yield
+    finally:
+        _prof().prof_annotate_pop()
+
+
+@contextlib.contextmanager
+def record(name=None):
+    """Record this block, in a program under perfkit run --dormant; does nothing where nobody records. name: also a range of this name."""
     def control(verb):
-        return perfkit and subprocess.run([perfkit, "ctl", verb, str(os.getpid())], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        return program and subprocess.run([program, "ctl", verb, str(os.getpid())], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                                           check=False).returncode == 0
+    program = _program() if os.environ.get("PERFKIT_DIR") else None
     started = control("start")
     try:
-        yield started
+        with annotate(name) if name else contextlib.nullcontext():
+            yield bool(started)
     finally:
         if started:
             control("stop")

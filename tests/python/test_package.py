@@ -156,7 +156,7 @@ class Faults(unittest.TestCase):
         self.assertEqual((done.returncode, done.stderr), (0, ""))
 
     def test_recording_where_nobody_records(self):
-        with perfkit.recording() as started:
+        with perfkit.record("region") as started:
             self.assertFalse(started)
 
     def test_the_library_is_missing(self):
