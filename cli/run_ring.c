@@ -254,10 +254,14 @@ static void step_ring(struct run *run)
 static void stop_ring(struct run *run, bool ran)
 {
     struct ring_watch *ring = &run->ring;
-    char note[sizeof ring->why + 80];
+    char note[sizeof ring->why + 160];
     if (ran && ring->unkept) {
+        int64_t slow = prof_ingest_unkept(run->ingest);
         snprintf(note, sizeof note, "%u time%s a copy was due and could not be kept: %s",
                  ring->unkept, ring->unkept == 1 ? "" : "s", ring->why);
+        if (slow)
+            prof_append(note, sizeof note, "; %lld slow iteration%s in no copy", (long long)slow,
+                        slow == 1 ? " is" : "s are");
         prof_ingest_note(run->ingest, PROF_HEALTH_ring_unkept, NULL, note, NULL);
     }
     for (size_t i = 0; i < ring->windows.count; i++)

@@ -142,6 +142,10 @@ enum prof_status prof_ingest_keep(struct prof_ingest *ingest, const char *path,
 /* The window of this number could not be published after all: its triggers count as not kept. */
 void prof_ingest_unkeep(struct prof_ingest *ingest, int64_t number);
 
+/* How many slow iterations (of the last 10,000 triggers) are in no window, and not in the ring any
+ * more either. */
+int64_t prof_ingest_unkept(struct prof_ingest *ingest);
+
 void prof_ingest_close(struct prof_ingest *ingest);
 
 #endif

@@ -26,6 +26,7 @@
 #define DEFAULT_SIGMAS 8.0
 #define DEFAULT_MOST_TIMES 9.0     /* what takes so long is slow however much the others scatter */
 #define DEFAULT_LEAST_NS 25000000u /* above the median; less is the work of a busy scheduler */
+#define CALM_SHARE 8192u           /* the calm median comes so much nearer each JUDGED_AGAIN */
 
 static const char *const reason_words[] = {
 #define X(name, text) text,
@@ -110,10 +111,17 @@ static void compute_threshold(const struct ingest_ring *ring, struct ingest_dete
     double upper = (double)(sorted[count * 95 / 100] - median) / 1.645;
     double by_sigma = (double)median + ring->sigmas * (upper > sigma ? upper : sigma);
     double by_times = ring->times * (double)median;
+    /* On a machine that is busy all iterations become longer and scatter, for minutes: what would
+     * have been slow before is so now, down to half as many times today's median. */
+    if (!detector->calm || median < detector->calm)
+        detector->calm = median;
+    else
+        detector->calm += (median - detector->calm) / CALM_SHARE;
+    uint64_t calm = detector->calm > median / 2 ? detector->calm : median / 2;
+    double most = ring->most_times > 0 ? ring->most_times * (double)calm : by_sigma;
+    double threshold = by_sigma < most ? by_sigma : most;
     detector->usual = median;
-    detector->threshold = (uint64_t)(by_times > by_sigma ? by_times : by_sigma);
-    if (ring->most_times > 0 && (double)detector->threshold > ring->most_times * (double)median)
-        detector->threshold = (uint64_t)(ring->most_times * (double)median);
+    detector->threshold = (uint64_t)(by_times > threshold ? by_times : threshold);
     if (detector->threshold < median + ring->least_ns)
         detector->threshold = median + ring->least_ns;
 }
@@ -222,7 +230,8 @@ enum prof_status ingest_ring_range(struct prof_ingest *ingest, const struct inge
     if (open->trigger) {
         ingest_bind(ingest->sql[INGEST_SQL_RING_DURATION], 1, open->trigger);
         ingest_bind(ingest->sql[INGEST_SQL_RING_DURATION], 2, (int64_t)duration);
-        return ingest_run(ingest, INGEST_SQL_RING_DURATION);
+        PROF_TRY(ingest_run(ingest, INGEST_SQL_RING_DURATION));
+        slow = sqlite3_changes(ingest->db) == 0; /* its copy was written before it ended */
     }
     if (!slow)
         return PROF_OK;
@@ -448,6 +457,24 @@ enum prof_status prof_ingest_keep(struct prof_ingest *ingest, const char *path,
     *window = NULL;
     prof_ingest_unkeep(ingest, number);
     return status;
+}
+
+int64_t prof_ingest_unkept(struct prof_ingest *ingest)
+{
+    const struct ingest_ring *ring = &ingest->ring;
+    sqlite3_stmt *row;
+    int64_t count = 0;
+    if (!ring->cut.ns || ingest_refresh(ingest, NULL) ||
+        ingest_query(ingest,
+                     "SELECT count(*) FROM ring_trigger WHERE reason='slow' AND window=0 AND "
+                     "start<?1",
+                     &row))
+        return 0;
+    sqlite3_bind_int64(row, 1, (int64_t)(ring->cut.ns - ingest->zero_ns));
+    if (sqlite3_step(row) == SQLITE_ROW)
+        count = sqlite3_column_int64(row, 0);
+    ingest_query_end(ingest, row, PROF_OK);
+    return count;
 }
 
 void ingest_ring_free(struct prof_ingest *ingest)

@@ -74,7 +74,7 @@ struct prof_ingest;
     X(CURSOR, "INSERT OR REPLACE INTO ingest_cursor(spool,chunk,generation,offset,tid) "           \
               "VALUES(?1,?2,?3,?4,?5)")                                                            \
     X(MAP, "INSERT INTO ingest_map(spool,local,kind,global,extra) VALUES(?1,?2,?3,?4,?5)")         \
-    X(RING_DURATION, "UPDATE ring_trigger SET duration=?2 WHERE id=?1")                            \
+    X(RING_DURATION, "UPDATE ring_trigger SET duration=?2 WHERE id=?1 AND window IS NULL")         \
     X(RING_ROLLUPS, "SELECT count(*) FROM ring_rollup WHERE ?1 IS NULL")                           \
     X(STATE, "INSERT OR REPLACE INTO ingest_state(key,value) VALUES(?1,?2)")
 
@@ -182,6 +182,7 @@ struct ingest_mark {
 struct ingest_detector {
     uint64_t recent[INGEST_JUDGED];
     uint64_t usual, threshold;
+    uint64_t calm;        /* the median when the machine was least busy */
     uint64_t seen, count; /* in all, in `recent` */
 };
 

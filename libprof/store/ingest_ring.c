@@ -268,7 +268,11 @@ enum prof_status ingest_ring_step(struct prof_ingest *ingest)
     size_t old = 0;
     if (!ring->ns || ring->window)
         return PROF_OK;
-    while (old < ring->marks.count && ring->marks.data[old].ns + ring->ns <= ingest->now_ns)
+    /* A copy that is overdue, as after perfkit was stopped for a while, is written before rows that
+     * it is written for may leave. */
+    bool overdue = ring->due_ns && ring->due_ns <= ingest->now_ns;
+    while (!overdue && old < ring->marks.count &&
+           ring->marks.data[old].ns + ring->ns <= ingest->now_ns)
         old++;
     if (old) {
         ring->cut = ring->marks.data[old - 1];

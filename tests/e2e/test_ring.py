@@ -261,6 +261,17 @@ class Ring(e2e.Case):
         self.assertEqual(self.one(db, "SELECT level FROM capture_health WHERE code = 'ring_unkept'"),
                          "warning")
 
+    def test_slow_iterations_without_a_copy_are_counted(self):
+        program = self.ring("--ring=1s", "--ring-keep=slow", "--ring-limit=1")
+        self.steps(program, 100, 0)
+        self.steps(program, 1, 300)
+        while not self.live(program, "SELECT count(*) FROM ring_trigger WHERE window = 0") or \
+                self.live(program, "SELECT count(*) FROM range WHERE duration > 200000000"):
+            self.steps(program, 1, 100)
+        note = self.one(self.end(program), "SELECT note FROM capture_health WHERE code = 'ring_unkept'")
+        self.assertIn("--ring-limit", note)
+        self.assertRegex(note, "[1-9][0-9]* slow iterations? (is|are) in no copy")
+
     def test_copies_that_were_moved_away(self):
         program = self.ring("--ring=1s", "--ring-limit=3M")
         self.steps(program, 1, 0)

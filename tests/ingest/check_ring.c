@@ -3,6 +3,8 @@
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "libprof/base/clock.h"
 #include "libprof/store/store.h"
@@ -24,6 +26,7 @@ struct iterations {
     uint64_t slow_ns; /* in all */
     int warm_up;      /* of five times the usual length, before */
     int others;       /* ranges of the name, each in a domain of its own, before these */
+    const struct iterations *then; /* NULL = nothing */
 };
 
 static uint64_t random_state = 88172645463325252ull;
@@ -71,7 +74,16 @@ static void emit_iterations(void *argument)
         collector_emit(&pop);
         at = pop.time + 10000;
     }
+    if (it->then)
+        emit_iterations((void *)(uintptr_t)it->then);
 }
+
+static int count_ranges(const struct iterations *it)
+{
+    return it ? it->count + it->warm_up + it->others + count_ranges(it->then) : 0;
+}
+
+static unsigned long long only_longer_ns; /* the triggers that count */
 
 static int64_t count_triggers(const struct iterations *it, const struct prof_ingest_ring *ring)
 {
@@ -80,11 +92,14 @@ static int64_t count_triggers(const struct iterations *it, const struct prof_ing
     run.ring = ring;
     run_start(&run, emit_iterations, (void *)(uintptr_t)it);
     run_ingest(&run, 1000);
-    ck_assert_int_eq(NUMBER("SELECT count(*) FROM range"), it->count + it->warm_up + it->others);
+    ck_assert_int_eq(NUMBER("SELECT count(*) FROM range"), count_ranges(it));
     ck_assert_int_eq(NUMBER("SELECT count(*) FROM ring_trigger WHERE reason<>'slow' OR thread IS "
                             "NULL OR name IS NULL OR duration<=threshold OR usual>threshold"),
                      0);
-    int64_t count = NUMBER("SELECT count(*) FROM ring_trigger");
+    char sql[80];
+    snprintf(sql, sizeof sql, "SELECT count(*) FROM ring_trigger WHERE duration>%llu",
+             only_longer_ns);
+    int64_t count = NUMBER(sql);
     run_done(&run);
     return count;
 }
@@ -95,10 +110,10 @@ static const struct prof_ingest_ring by_default = {.ns = 3600000 * MS, .reasons 
 START_TEST(normal_iterations)
 {
     static const struct iterations programs[] = {
-        {"step", 10000, 20 * MS, 0.1, 1, 100, 0, 0, 10, 0},           /* steady, with a tail */
-        {"Step#1", 10000, 3 * MS, 0.5, 6, 20, 0, 0, 0, 0},            /* short */
-        {"iteration 7", 10000, 400 * MS, 0.02, 1.5, 10, 0, 0, 40, 0}, /* long */
-        {"batch", 10000, 100 * MS, 1.5, 0, 0, 0, 0, 0, 0},            /* of all lengths */
+        {"step", 10000, 20 * MS, 0.1, 1, 100, 0, 0, 10, 0, NULL}, /* steady, with a tail */
+        {"Step#1", 10000, 3 * MS, 0.5, 6, 20, 0, 0, 0, 0, NULL},  /* short */
+        {"iteration 7", 10000, 400 * MS, 0.02, 1.5, 10, 0, 0, 40, 0, NULL}, /* long */
+        {"batch", 10000, 100 * MS, 1.5, 0, 0, 0, 0, 0, 0, NULL},            /* of all lengths */
     };
     for (size_t i = 0; i < sizeof programs / sizeof *programs; i++)
         ck_assert_int_eq(count_triggers(&programs[i], &by_default), 0);
@@ -109,20 +124,40 @@ END_TEST
 START_TEST(slow_iterations)
 {
     static const struct iterations programs[] = {
-        {"step", 10000, 20 * MS, 0.1, 1, 100, 100, 80 * MS, 10, 0},
-        {"Step#1", 10000, 3 * MS, 0.5, 6, 40, 100, 60 * MS, 0, 0},
-        {"iteration 7", 10000, 400 * MS, 0.02, 1.5, 10, 100, 3000 * MS, 0, 0},
-        {"batch", 10000, 20 * MS, 0.1, 6, 5, 100, 210 * MS, 0, 0}, /* on a busy machine */
+        {"step", 10000, 20 * MS, 0.1, 1, 100, 100, 80 * MS, 10, 0, NULL},
+        {"Step#1", 10000, 3 * MS, 0.5, 6, 40, 100, 60 * MS, 0, 0, NULL},
+        {"iteration 7", 10000, 400 * MS, 0.02, 1.5, 10, 100, 3000 * MS, 0, 0, NULL},
+        {"batch", 10000, 20 * MS, 0.1, 6, 5, 100, 210 * MS, 0, 0, NULL}, /* on a busy machine */
     };
     for (size_t i = 0; i < sizeof programs / sizeof *programs; i++)
         ck_assert_int_eq(count_triggers(&programs[i], &by_default), 100);
 }
 END_TEST
 
+/* A machine that becomes busy makes all iterations longer, and some much longer: what was slow
+ * before is slow all the same. A program whose iterations become longer for good has no slow ones.
+ */
+START_TEST(busier_than_before)
+{
+    static const struct iterations busy = {"step", 10000,    27 * MS, 0.3, 4,   5,
+                                           100,    220 * MS, 0,       0,   NULL},
+                                   longer = {"step", 5000, 35 * MS, 0.1, 0, 0, 0, 0, 0, 0, NULL};
+    struct iterations it = {"step", 2000, 20 * MS, 0.1, 1, 100, 100, 220 * MS, 0, 0, &busy};
+    /* The first busy ones are slow by those before them; no other is as long as the planted ones.
+     */
+    only_longer_ns = 200 * MS;
+    ck_assert_int_eq(count_triggers(&it, &by_default), 120);
+    only_longer_ns = 0;
+    it.slow_every = 0;
+    it.then = &longer;
+    ck_assert_int_eq(count_triggers(&it, &by_default), 0);
+}
+END_TEST
+
 START_TEST(thresholds_and_names_are_as_given)
 {
     struct prof_ingest_ring ring = by_default;
-    struct iterations it = {"step", 1000, MS, 0.1, 0, 0, 100, 5 * MS, 0, 0};
+    struct iterations it = {"step", 1000, MS, 0.1, 0, 0, 100, 5 * MS, 0, 0, NULL};
     ck_assert_int_eq(count_triggers(&it, &ring), 0); /* 4 ms more are nothing */
     ring.times = 3;
     ck_assert_int_eq(count_triggers(&it, &ring), 10);
@@ -286,29 +321,129 @@ static void fail_step(struct prof_ingest *ingest, const struct run *run)
     ck_assert_int_eq(rename(away, run->directory), 0);
 }
 
+static struct prof_ingest *open_ingest(const struct run *run, struct prof_store **store)
+{
+    struct prof_error err = {0};
+    struct prof_ingest *ingest;
+    struct prof_ingest_about about = {
+        .command = "test", .directory = "/", .start_mono_ns = 1, .ring = run->ring};
+    ck_assert_int_eq(prof_store_create(run->capture, false, store, &err), PROF_OK);
+    ck_assert_int_eq(prof_ingest_open(*store, run->directory, &about, &ingest, &err), PROF_OK);
+    return ingest;
+}
+
+static void finish_ingest(struct prof_ingest *ingest, struct prof_store *store)
+{
+    struct prof_error err = {0};
+    ck_assert_int_eq(prof_ingest_finish(ingest, "complete", true, &err), PROF_OK);
+    ck_assert_int_eq(prof_store_publish(store, &err), PROF_OK);
+    prof_ingest_close(ingest);
+    prof_store_close(store);
+}
+
 /* Steps that fail leave the ring a ring, the first one too, and windows their numbers. */
 START_TEST(steps_that_fail)
 {
     struct run run;
     struct prof_error err = {0};
     struct prof_store *store;
-    struct prof_ingest *ingest;
-    struct prof_ingest_about about = {
-        .command = "test", .directory = "/", .start_mono_ns = 1, .ring = &by_default};
     run_prepare(&run, NULL);
-    ck_assert_int_eq(prof_store_create(run.capture, false, &store, &err), PROF_OK);
-    ck_assert_int_eq(prof_ingest_open(store, run.directory, &about, &ingest, &err), PROF_OK);
+    run.ring = &by_default;
+    struct prof_ingest *ingest = open_ingest(&run, &store);
     fail_step(ingest, &run);
     ck_assert_int_eq(prof_ingest_step(ingest, NULL, &err), PROF_OK);
     keep(ingest, &run, "a");
     fail_step(ingest, &run);
     keep(ingest, &run, "b");
-    ck_assert_int_eq(prof_ingest_finish(ingest, "complete", true, &err), PROF_OK);
-    ck_assert_int_eq(prof_store_publish(store, &err), PROF_OK);
-    prof_ingest_close(ingest);
-    prof_store_close(store);
+    finish_ingest(ingest, store);
     ck_assert_int_eq(NUMBER("SELECT count(*) FROM capture_health WHERE code='capture_ring'"), 1);
     ck_assert_str_eq(run_text(&run, "SELECT group_concat(window) FROM ring_trigger"), "1,2");
+    run_done(&run);
+}
+END_TEST
+
+/* The window that is due within 10 s, as `name`; its number of ranges longer than 50 ms.
+ * -1: none is due. */
+static int64_t slow_ranges_of_window(struct prof_ingest *ingest, const struct run *run,
+                                     const char *name)
+{
+    struct prof_error err = {0};
+    struct prof_store *store;
+    struct run window = *run;
+    char why[200];
+    for (int i = 0; !prof_ingest_window_due(ingest); i++) {
+        if (i == 1000)
+            return -1;
+        ck_assert_int_eq(prof_ingest_step(ingest, NULL, &err), PROF_OK);
+        usleep(10000);
+    }
+    snprintf(window.capture, sizeof window.capture, "%s/%s", run->folder, name);
+    ck_assert_int_eq(prof_ingest_keep(ingest, window.capture, &store, why, sizeof why, &err),
+                     PROF_OK);
+    prof_store_close(store);
+    return run_number(&window, "SELECT count(*) FROM range WHERE duration>50000000");
+}
+
+/* perfkit was stopped for longer than a ring, with a window due. */
+START_TEST(a_window_that_is_overdue)
+{
+    static const struct prof_ingest_ring ring = {.ns = 100 * MS, .reasons = ALL_REASONS};
+    struct iterations it = {
+        .name = "step", .count = 150, .usual_ns = MS, .slow_every = 100, .slow_ns = 100 * MS};
+    struct run run;
+    struct prof_error err = {0};
+    struct prof_store *store;
+    run_prepare(&run, NULL);
+    run.ring = &ring;
+    run_start(&run, emit_iterations, &it);
+    ck_assert_int_eq(waitpid(run.target, &run.wait_status, 0), run.target);
+    struct prof_ingest *ingest = open_ingest(&run, &store);
+    ck_assert_int_eq(prof_ingest_step(ingest, NULL, &err), PROF_OK);
+    usleep(300000);
+    ck_assert_int_eq(prof_ingest_step(ingest, NULL, &err), PROF_OK);
+    ck_assert_int_eq(slow_ranges_of_window(ingest, &run, "a"), 1);
+    ck_assert_int_eq(prof_ingest_step(ingest, NULL, &err), PROF_OK);
+    finish_ingest(ingest, store);
+    ck_assert_int_eq(NUMBER("SELECT count(*) FROM range WHERE duration>50000000"), 0);
+    run_done(&run);
+}
+END_TEST
+
+static int open_until[2];
+
+static void emit_open_iteration(void *argument)
+{
+    char byte;
+    emit_iterations(argument);
+    struct wire_range push = {.head = {sizeof push, WIRE_RANGE_PUSH, 0, 0},
+                              .time = prof_now_ns() - 5000 * MS,
+                              .message = collector_text("step")};
+    collector_emit(&push);
+    ck_assert_int_eq(read(open_until[0], &byte, 1), 1);
+    struct wire_range_end pop = {.head = {sizeof pop, WIRE_RANGE_POP, 0, 0}, .time = prof_now_ns()};
+    collector_emit(&pop);
+}
+
+/* A slow iteration that has not ended when it is kept is kept whole when it has. */
+START_TEST(a_window_before_the_end_of_an_iteration)
+{
+    static const struct prof_ingest_ring ring = {.ns = 1200 * MS, .reasons = ALL_REASONS};
+    struct iterations it = {.name = "step", .count = 100, .usual_ns = MS};
+    struct run run;
+    struct prof_store *store;
+    ck_assert_int_eq(pipe(open_until), 0);
+    run_prepare(&run, NULL);
+    run.ring = &ring;
+    run_start(&run, emit_open_iteration, &it);
+    struct prof_ingest *ingest = open_ingest(&run, &store);
+    ck_assert_int_eq(slow_ranges_of_window(ingest, &run, "a"), 0);
+    ck_assert_int_eq(write(open_until[1], "", 1), 1);
+    ck_assert_int_eq(waitpid(run.target, &run.wait_status, 0), run.target);
+    ck_assert_int_eq(slow_ranges_of_window(ingest, &run, "b"), 1);
+    finish_ingest(ingest, store);
+    ck_assert_str_eq(run_text(&run, "SELECT group_concat(window) FROM ring_trigger"), "1,2");
+    close(open_until[0]);
+    close(open_until[1]);
     run_done(&run);
 }
 END_TEST
@@ -320,12 +455,15 @@ int main(void)
     tcase_set_timeout(core, 300);
     tcase_add_test(core, normal_iterations);
     tcase_add_test(core, slow_iterations);
+    tcase_add_test(core, busier_than_before);
     tcase_add_test(core, thresholds_and_names_are_as_given);
     tcase_add_test(core, ever_new_places_of_iterations);
     tcase_add_test(core, late_collectives);
     tcase_add_test(core, sums_beyond_64_bits);
     tcase_add_test(core, late_kernels_count_once);
     tcase_add_test(core, steps_that_fail);
+    tcase_add_test(core, a_window_that_is_overdue);
+    tcase_add_test(core, a_window_before_the_end_of_an_iteration);
     suite_add_tcase(suite, core);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
