@@ -11,8 +11,7 @@
 
 /* A call of the thread that runs the iteration. */
 struct host_call {
-    int64_t begin;
-    uint32_t duration, iteration;
+    int64_t begin, duration;
 };
 
 /* The iterations of one thread, all on the device that it launches most on. */
@@ -20,7 +19,7 @@ struct lane {
     int64_t thread;
     size_t from, to;    /* in `it.list` */
     uint32_t device;    /* index into facts.devices */
-    int64_t operations; /* on it */
+    size_t *operations; /* by device */
 };
 
 /* A device's time between the moments at which iterations on it begin or end. */
@@ -36,9 +35,9 @@ struct work {
     struct prof_iteration_row *rows; /* as it.list */
     struct sweep *sweeps;            /* by device */
     PROF_ARRAY(struct lane) lanes;
-    struct prof_map launches; /* lane << 32 | device -> operations */
-    PROF_ARRAY(struct host_call) calls;
-    bool failed;
+    size_t *operations;      /* of all lanes */
+    struct host_call *calls; /* by iteration */
+    size_t *calls_of;        /* by iteration: their number; then where those that are known end */
 };
 
 /* ---- what an iteration did ------------------------------------------------------------------- */
@@ -50,19 +49,9 @@ static struct lane *lane_of_iteration(struct work *w, size_t iteration)
     return &w->lanes.data[low];
 }
 
-static void add_host_call(struct work *w, size_t iteration, int64_t begin, int64_t duration)
-{
-    uint32_t length = duration > UINT32_MAX ? UINT32_MAX : (uint32_t)duration;
-    if (!prof_array_push(&w->calls, (struct host_call){begin, length, (uint32_t)iteration}))
-        w->failed = true;
-}
-
-static void count_iteration_operation(struct work *w, const struct prof_op *op)
+static void count_iteration_operation(struct work *w, size_t i, const struct prof_op *op)
 {
     const struct prof_shape *shape = &w->facts->shapes.data[op->shape];
-    size_t i = prof_iteration_at(&w->it, op->thread, prof_op_asked_at(op));
-    if (i == PROF_NO_ITERATION)
-        return;
     struct prof_iteration *it = &w->it.list.data[i];
     struct prof_iteration_row *row = &w->rows[i];
     int64_t end = op->start + op->duration;
@@ -73,21 +62,38 @@ static void count_iteration_operation(struct work *w, const struct prof_op *op)
         row->transfers++;
         row->bytes = prof_add(row->bytes, shape->bytes > 0 ? shape->bytes : 0);
     }
-    if (op->thread == it->thread && op->call != PROF_UNKNOWN && op->call_duration)
-        add_host_call(w, i, op->call, op->call_duration);
     struct lane *lane = lane_of_iteration(w, i);
-    uint64_t key = (uint64_t)(lane - w->lanes.data) << 32 | shape->device;
-    uint64_t *known = prof_map_get(&w->launches, key);
-    int64_t operations = known ? (int64_t)++ * known : 1;
-    if (!known && !prof_map_put(&w->launches, key, 1))
-        w->failed = true;
-    if (operations > lane->operations) {
-        lane->operations = operations;
+    if (++lane->operations[shape->device] > lane->operations[lane->device])
         lane->device = shape->device;
+}
+
+/* The first of two walks of each thread's calls counts them, the second one keeps them. */
+static void see_host_call(struct work *w, size_t iteration, int64_t begin, int64_t duration)
+{
+    size_t *at = &w->calls_of[iteration];
+    if (w->calls)
+        w->calls[*at] = (struct host_call){begin, duration};
+    ++*at;
+}
+
+static void walk_operations(struct work *w)
+{
+    for (enum prof_op_kind kind = PROF_OP_KERNEL; kind <= PROF_OP_GRAPH; kind++) {
+        for (size_t o = 0; o < w->facts->ops[kind].count; o++) {
+            struct prof_op op = prof_facts_op(w->facts, kind, o);
+            size_t i = prof_iteration_at(&w->it, op.thread, prof_op_asked_at(&op));
+            if (i == PROF_NO_ITERATION)
+                continue;
+            if (!w->calls)
+                count_iteration_operation(w, i, &op);
+            if (op.thread == w->it.list.data[i].thread && op.call != PROF_UNKNOWN &&
+                op.call_duration)
+                see_host_call(w, i, op.call, op.call_duration);
+        }
     }
 }
 
-static void count_iteration_calls(struct work *w)
+static void walk_calls(struct work *w)
 {
     const struct prof_facts *f = w->facts;
     for (size_t c = 0; c < f->calls.count; c++) {
@@ -95,13 +101,18 @@ static void count_iteration_calls(struct work *w)
         size_t i = prof_iteration_at(&w->it, call->thread, call->start);
         if (i == PROF_NO_ITERATION)
             continue;
-        if (call->class_ == WIRE_CLASS_SYNC) {
+        if (call->class_ == WIRE_CLASS_SYNC && !w->calls) {
             w->rows[i].synchronizations++;
             w->rows[i].sync_ns = prof_add(w->rows[i].sync_ns, call->duration);
         }
         if (call->thread == w->it.list.data[i].thread)
-            add_host_call(w, i, call->start, call->duration);
+            see_host_call(w, i, call->start, call->duration);
     }
+}
+
+static void count_iteration_allocations(struct work *w)
+{
+    const struct prof_facts *f = w->facts;
     for (size_t a = 0; a < f->lifetimes.count; a++) {
         const struct prof_lifetime *one = &f->lifetimes.data[a];
         size_t i = prof_iteration_at(&w->it, one->thread, one->start);
@@ -141,38 +152,27 @@ static int64_t union_of_calls(struct host_call *calls, size_t count,
     return sum;
 }
 
-/* Sorts the calls by iteration, in place since there may be millions of them, then unites those of
- * each. */
 static bool unite_calls(struct work *w)
 {
-    size_t iterations = w->it.list.count;
-    struct host_call *calls = w->calls.data;
-    size_t *next = calloc(iterations + 1, sizeof *next); /* place for a call, by iteration */
-    size_t *end = calloc(iterations + 1, sizeof *end);
-    bool ok = next && end;
-    for (size_t i = 0; ok && i < w->calls.count; i++)
-        end[calls[i].iteration]++;
-    for (size_t i = 0; ok && i < iterations; i++) {
-        next[i] = i ? end[i - 1] : 0;
-        end[i] += next[i];
+    size_t count = 0;
+    for (size_t i = 0; i < w->it.list.count; i++) {
+        size_t first = count;
+        count += w->calls_of[i];
+        w->calls_of[i] = first;
     }
-    for (size_t i = 0; ok && i < iterations; i++) {
-        size_t first = i ? end[i - 1] : 0;
-        while (next[i] < end[i]) {
-            struct host_call *one = &calls[next[i]];
-            struct host_call *other = &calls[next[one->iteration]++];
-            if (other == one)
-                continue;
-            struct host_call moved = *other;
-            *other = *one;
-            *one = moved;
-        }
-        w->rows[i].api_ns = union_of_calls(calls + first, end[i] - first, &w->it.list.data[i]);
+    w->calls = malloc((count + 1) * sizeof *w->calls);
+    if (!w->calls)
+        return false;
+    walk_operations(w);
+    walk_calls(w);
+    for (size_t i = 0; i < w->it.list.count; i++) {
+        size_t first = i ? w->calls_of[i - 1] : 0;
+        w->rows[i].api_ns =
+            union_of_calls(w->calls + first, w->calls_of[i] - first, &w->it.list.data[i]);
     }
-    free(next);
-    free(end);
-    prof_array_free(&w->calls);
-    return ok;
+    free(w->calls);
+    w->calls = NULL;
+    return true;
 }
 
 /* ---- states ---------------------------------------------------------------------------------- */
@@ -378,23 +378,24 @@ static bool open_lanes(struct work *w)
     }
     for (size_t i = 0; i < w->it.list.count; i++)
         w->it.list.data[i].covered = INT64_MIN;
-    return true;
+    size_t devices = w->facts->devices.count;
+    w->operations = calloc(w->lanes.count * devices + 1, sizeof *w->operations);
+    for (size_t l = 0; w->operations && l < w->lanes.count; l++)
+        w->lanes.data[l].operations = w->operations + l * devices;
+    return w->operations != NULL;
 }
 
 static bool list_iterations(struct work *w, struct prof_iteration_list *list)
 {
     w->rows = calloc(w->it.list.count, sizeof *w->rows);
-    if (!w->rows || !open_lanes(w))
+    w->calls_of = calloc(w->it.list.count, sizeof *w->calls_of);
+    if (!w->rows || !w->calls_of || !open_lanes(w))
         return false;
-    for (enum prof_op_kind kind = PROF_OP_KERNEL; kind <= PROF_OP_GRAPH; kind++) {
-        for (size_t i = 0; !w->failed && i < w->facts->ops[kind].count; i++) {
-            struct prof_op op = prof_facts_op(w->facts, kind, i);
-            count_iteration_operation(w, &op);
-        }
-    }
-    count_iteration_calls(w);
+    walk_operations(w);
+    walk_calls(w);
+    count_iteration_allocations(w);
     prof_iterations_time(&w->it);
-    if (w->failed || !unite_calls(w) || !add_states(w))
+    if (!unite_calls(w) || !add_states(w))
         return false;
     fill_iteration_rows(w);
     list->rows = w->rows;
@@ -493,8 +494,8 @@ enum prof_status prof_iterations_of_facts(struct prof_facts *f,
         list->left_out += count_left_out(&f->sampled.list[i].stretches);
     prof_iterations_free(&w.it);
     prof_array_free(&w.lanes);
-    prof_array_free(&w.calls);
-    prof_map_free(&w.launches);
+    free(w.calls_of);
+    free(w.operations);
     if (!list->rows)
         free(w.rows);
     if (!status && explain && !list->why_none)
