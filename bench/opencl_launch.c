@@ -6,6 +6,8 @@
  * that wants device times: a profiling queue, an event a launch, its times read every 64 launches.
  * --ranges 1 puts an NVTX range "step" around the launches up to each clFinish, and also prints the
  * median time from one to the next. --rate N: no faster than so many launches a second of a thread.
+ * With BENCH_TURNS (turns.h) a thread makes a round of all launches at each turn, on one queue, and
+ * gives the processor time of the process, all its threads, in each.
  *   opencl_launch [--launches N] [--items N] [--finish-every N] [--threads N] [--profile 0|1]
  *                 [--ranges 0|1] [--rate N] */
 #define CL_TARGET_OPENCL_VERSION 120
@@ -19,6 +21,7 @@
 #include <time.h>
 
 #include "perfkit/annotate.h"
+#include "turns.h"
 
 static const char source[] = "kernel void touch(global int *a) { a[get_global_id(0)] += 1; }\n";
 
@@ -33,13 +36,6 @@ struct timing {
     uint64_t enqueue_ns, total_ns, step_ns;
 };
 
-static uint64_t now(void)
-{
-    struct timespec at;
-    clock_gettime(CLOCK_MONOTONIC, &at);
-    return (uint64_t)at.tv_sec * 1000000000u + (uint64_t)at.tv_nsec;
-}
-
 static void must(cl_int error, const char *what)
 {
     if (error == CL_SUCCESS)
@@ -53,6 +49,13 @@ static double user_ns(void)
     struct rusage used;
     getrusage(RUSAGE_SELF, &used);
     return (double)used.ru_utime.tv_sec * 1e9 + (double)used.ru_utime.tv_usec * 1e3;
+}
+
+static double process_ns(void)
+{
+    struct timespec used;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+    return (double)used.tv_sec * 1e9 + (double)used.tv_nsec;
 }
 
 static int ascending(const void *a, const void *b)
@@ -77,13 +80,54 @@ static void harvest(cl_event *events, int count)
     }
 }
 
-static void *loop(void *data)
+/* All launches, as fast as the rate allows. step_ns: room for one for each clFinish. Returns how
+ * many are in it. */
+static size_t launch_all(cl_command_queue queue, cl_kernel kernel, struct timing *timing,
+                         uint64_t *step_ns)
 {
     cl_event events[BATCH];
     int held = 0;
+    size_t global = (size_t)items, steps = 0;
+    uint64_t begun = turns_now_ns(), step_begun = begun;
+    for (long i = 0; i < launches; i++) {
+        if (ranges && i % finish_every == 0)
+            perfkit_range_push("step");
+        must(clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &global, &global, 0, NULL,
+                                    profile ? &events[held++] : NULL),
+             "clEnqueueNDRangeKernel");
+        if (held == BATCH) {
+            harvest(events, held);
+            held = 0;
+        }
+        if (finish_every > 0 && i % finish_every == finish_every - 1) {
+            uint64_t before = turns_now_ns();
+            must(clFinish(queue), "clFinish");
+            uint64_t after = turns_now_ns();
+            for (uint64_t due = rate ? (uint64_t)(i + 1) * 1000000000u / (uint64_t)rate : 0;
+                 after - begun < due; after = turns_now_ns())
+                nanosleep(&(struct timespec){.tv_nsec = (long)(due - (after - begun)) % 1000000000},
+                          NULL);
+            timing->enqueue_ns -= after - before;
+            if (ranges) {
+                perfkit_range_pop();
+                step_ns[steps++] = after - step_begun;
+                step_begun = after;
+            }
+        }
+    }
+    timing->enqueue_ns += turns_now_ns() - begun;
+    must(clFinish(queue), "clFinish");
+    timing->total_ns += turns_now_ns() - begun;
+    harvest(events, held);
+    return steps;
+}
+
+static void *loop(void *data)
+{
     struct timing *timing = data;
+    struct turns turns;
     cl_int error;
-    size_t global = (size_t)items;
+    size_t global = (size_t)items, steps = 0;
     cl_command_queue queue =
         clCreateCommandQueue(context, device, profile ? CL_QUEUE_PROFILING_ENABLE : 0, &error);
     must(error, "clCreateCommandQueue");
@@ -97,43 +141,23 @@ static void *loop(void *data)
         must(clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &global, &global, 0, NULL, NULL),
              "clEnqueueNDRangeKernel");
     must(clFinish(queue), "clFinish");
-    size_t steps = 0;
     uint64_t *step_ns =
         calloc(finish_every > 0 ? (size_t)(launches / finish_every) + 1 : 1, sizeof *step_ns);
-    uint64_t begun = now(), step_begun = begun;
-    for (long i = 0; i < launches; i++) {
-        if (ranges && i % finish_every == 0)
-            perfkit_range_push("step");
-        must(clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &global, &global, 0, NULL,
-                                    profile ? &events[held++] : NULL),
-             "clEnqueueNDRangeKernel");
-        if (held == BATCH) {
-            harvest(events, held);
-            held = 0;
-        }
-        if (finish_every > 0 && i % finish_every == finish_every - 1) {
-            uint64_t before = now();
-            must(clFinish(queue), "clFinish");
-            uint64_t after = now();
-            for (uint64_t due = rate ? (uint64_t)(i + 1) * 1000000000u / (uint64_t)rate : 0;
-                 after - begun < due; after = now())
-                nanosleep(&(struct timespec){.tv_nsec = (long)(due - (after - begun)) % 1000000000},
-                          NULL);
-            timing->enqueue_ns -= after - before;
-            if (ranges) {
-                perfkit_range_pop();
-                step_ns[steps++] = after - step_begun;
-                step_begun = after;
-            }
-        }
+    turns_open(&turns, 1);
+    while (turns_next(&turns)) {
+        double before = process_ns();
+        steps = launch_all(queue, kernel, timing, step_ns);
+        if (turns.go < 0)
+            continue;
+        fprintf(turns.out, "{\"ns_per_launch\": %.3f}\n",
+                (process_ns() - before) / (double)launches);
+        fflush(turns.out);
     }
-    timing->enqueue_ns += now() - begun;
-    must(clFinish(queue), "clFinish");
-    timing->total_ns = now() - begun;
+    if (turns.go >= 0)
+        turns_end(&turns, 0, 0);
     qsort(step_ns, steps, sizeof *step_ns, ascending);
     timing->step_ns = step_ns[steps / 2];
     free(step_ns);
-    harvest(events, held);
     clReleaseMemObject(memory);
     clReleaseKernel(kernel);
     clReleaseCommandQueue(queue);
@@ -159,7 +183,8 @@ int main(int argc, char **argv)
         else if (strcmp(argv[i], "--rate") == 0)
             rate = value;
     }
-    if (argc % 2 == 0 || launches < 1 || items < 1 || threads < 1 || (ranges && finish_every < 1)) {
+    if (argc % 2 == 0 || (getenv("BENCH_TURNS") && threads != 1) || launches < 1 || items < 1 ||
+        threads < 1 || (ranges && finish_every < 1)) {
         fprintf(stderr, "usage: opencl_launch [--launches N] [--items N] [--finish-every N] "
                         "[--threads N] [--profile 0|1] [--ranges 0|1] [--rate N]\n");
         return 2;

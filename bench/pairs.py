@@ -32,6 +32,21 @@ def interval(values, level=0.95):
     return ranked[best[0] - 1], ranked[n - best[0]], best[1]
 
 
+def walsh(values, level=0.95):
+    """Hodges and Lehmann's estimate of the middle of differences that lie evenly around it, as those of a mirrored
+    order do, with the interval of Wilcoxon's signed ranks (normal approximation): narrower than that of the
+    median. Returns (middle, low, high); None when there are too few values (n < 8).
+
+    M. Hollander, D. A. Wolfe and E. Chicken, Nonparametric Statistical Methods, 3rd ed. (2014), sections 3.2 and 3.3."""
+    n = len(values)
+    if n < 8:
+        return None
+    means = sorted((values[i] + values[j]) / 2 for i in range(n) for j in range(i, n))
+    spread = statistics.NormalDist().inv_cdf((1 + level) / 2) * math.sqrt(n * (n + 1) * (2 * n + 1) / 24)
+    low = max(0, math.floor(len(means) / 2 - spread))
+    return statistics.median(means), means[low], means[len(means) - 1 - low]
+
+
 def paired(rounds, one, other):
     """`one` minus `other` in every round that has both. rounds: list of {name: value}."""
     return [r[one] - r[other] for r in rounds if one in r and other in r]
