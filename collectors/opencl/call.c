@@ -183,6 +183,16 @@ cl_int ocl_end_transfer(struct ocl_command *command, cl_int result, uint64_t byt
     return end_transfer(command, result, bytes, kind, from, to, blocking, 0);
 }
 
+cl_int ocl_end_read(struct ocl_command *command, cl_int result, uint64_t bytes,
+                    enum wire_copy_kind kind, const void *host, uint64_t extent, bool blocking)
+{
+    if (command->call.live && result == CL_SUCCESS && !blocking)
+        ocl_note_read(host, extent);
+    return end_transfer(command, result, bytes, kind,
+                        kind == WIRE_COPY_ATOH ? WIRE_MEMORY_ARRAY : WIRE_MEMORY_DEVICE,
+                        WIRE_MEMORY_PAGEABLE, blocking, 0);
+}
+
 cl_int ocl_end_upload(struct ocl_command *command, cl_int result, cl_mem buffer, size_t offset,
                       size_t bytes, const void *host, bool blocking)
 {

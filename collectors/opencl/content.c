@@ -3,7 +3,11 @@
  * before, all bytes are read: at first, then at every eighth upload while they stay the same, and
  * after 2, 4, .. 64 uploads where they did not. The slots are shared without a lock: two threads
  * that upload to one place at once may both read all bytes, and find no difference that is not
- * there. */
+ * there.
+ *
+ * An upload that does not block may lie behind a read into the memory that it comes from, in the
+ * same queue: what it brings is not there yet when the call returns. Memory that was read into
+ * without blocking is therefore noted, and such uploads from it are not compared. */
 #include <stdatomic.h>
 #include <string.h>
 
@@ -75,12 +79,57 @@ static bool forget_content(struct slot *slot, uint64_t place, uint64_t sample)
     return false;
 }
 
+/* Where commands that did not block write host memory to; without a lock. */
+#define READS 64u
+static struct {
+    _Atomic uintptr_t begin, end; /* begin 0 = free */
+} reads[READS];
+static _Atomic unsigned read_count; /* above READS: anywhere */
+
+void ocl_note_read(const void *host, uint64_t bytes)
+{
+    uintptr_t begin = (uintptr_t)host, end = begin + bytes, other = 0;
+    if (!host)
+        return;
+    unsigned at = 0, count = atomic_load(&read_count);
+    while (at < count && at < READS && atomic_load(&reads[at].begin) != begin)
+        at++;
+    if (at == count || at == READS)
+        at = at < READS ? atomic_fetch_add(&read_count, 1) : READS;
+    if (at >= READS) {
+        atomic_store(&read_count, READS + 1);
+        return;
+    }
+    while (other < end && !atomic_compare_exchange_weak(&reads[at].end, &other, end)) {
+    }
+    atomic_store(&reads[at].begin, begin);
+}
+
+static bool was_read_into(const void *host, size_t bytes)
+{
+    uintptr_t begin = (uintptr_t)host;
+    unsigned count = atomic_load(&read_count);
+    for (unsigned i = 0; i < count && i < READS; i++) {
+        uintptr_t from = atomic_load(&reads[i].begin);
+        if (from && from < begin + bytes && begin < atomic_load(&reads[i].end))
+            return true;
+    }
+    return count > READS;
+}
+
+const void *ocl_content_of(const void *host, size_t bytes, bool blocking, cl_uint waits)
+{
+    return blocking || (!waits && !was_read_into(host, bytes)) ? host : NULL;
+}
+
 bool ocl_is_same_content(cl_mem buffer, size_t offset, size_t bytes, const void *host)
 {
-    if (!host || bytes < LEAST || bytes > MOST || ocl_svm.count)
+    if (bytes < LEAST || bytes > MOST || ocl_svm.count)
         return false;
     uint64_t place = mixed(mixed(mixed(1, (uintptr_t)buffer), offset), bytes) | 1;
     struct slot *slot = &slots[place >> 56];
+    if (!host)
+        return GET(slot->place) == place && forget_content(slot, place, 0);
     uint64_t sample = sample_of(host, bytes);
     if (GET(slot->place) != place || GET(slot->sample) != sample)
         return forget_content(slot, place, sample);

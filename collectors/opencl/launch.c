@@ -216,6 +216,8 @@ cl_int CL_API_CALL ocl_clEnqueueNativeKernel(cl_command_queue queue,
     ocl_begin(&command, OCL_clEnqueueNativeKernel, queue, event);
     cl_int result = OCL_TIMED(&command.call, clEnqueueNativeKernel, queue, function, arguments,
                               bytes, objects, list, places, waits, wait_list, command.event);
+    if (command.call.live && result == CL_SUCCESS)
+        ocl_note_read((const void *)1, UINTPTR_MAX - 1); /* a function may write anywhere */
     if (command.call.on) {
         struct wire_config config = {.head = {sizeof config, WIRE_CONFIG, 0, 0},
                                      .name = collector_text("native"),

@@ -275,8 +275,16 @@ cl_int ocl_end_transfer(struct ocl_command *command, cl_int result, uint64_t byt
 /* Of clEnqueueWriteBuffer. */
 cl_int ocl_end_upload(struct ocl_command *command, cl_int result, cl_mem buffer, size_t offset,
                       size_t bytes, const void *host, bool blocking);
+/* Of those that read; `host` and what follows it up to `extent` bytes are written to. */
+cl_int ocl_end_read(struct ocl_command *command, cl_int result, uint64_t bytes,
+                    enum wire_copy_kind kind, const void *host, uint64_t extent, bool blocking);
+/* Commands that have not ended may write to this memory of the host. */
+void ocl_note_read(const void *host, uint64_t bytes);
+/* What an upload brings; NULL: other commands may write it after the call. */
+const void *ocl_content_of(const void *host, size_t bytes, bool blocking, cl_uint waits);
 /* Has this part of the buffer been given these bytes before, by the upload before? Now and then all
- * bytes are read, else 64 words of them; false where that is not known. */
+ * bytes are read, else 64 words of them; false where that is not known. `host` NULL: it is given
+ * bytes that are not known. */
 bool ocl_is_same_content(cl_mem buffer, size_t offset, size_t bytes, const void *host);
 cl_int ocl_end_memset(struct ocl_command *command, cl_int result, uint64_t bytes,
                       const void *pattern, size_t pattern_bytes, enum wire_memory_kind kind);

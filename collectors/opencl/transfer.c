@@ -8,16 +8,14 @@ OCL_COMMAND(clEnqueueReadBuffer,
             (cl_command_queue queue, cl_mem buffer, cl_bool blocking, size_t offset, size_t bytes,
              void *host, OCL_WAITS),
             (queue, buffer, blocking, offset, bytes, host),
-            ocl_end_transfer(&command, result, bytes, WIRE_COPY_DTOH, WIRE_MEMORY_DEVICE,
-                             WIRE_MEMORY_PAGEABLE, blocking))
+            ocl_end_read(&command, result, bytes, WIRE_COPY_DTOH, host, bytes, blocking))
 
-/* What an upload brings that waits for other commands, these may write yet. */
 OCL_COMMAND(clEnqueueWriteBuffer,
             (cl_command_queue queue, cl_mem buffer, cl_bool blocking, size_t offset, size_t bytes,
              const void *host, OCL_WAITS),
             (queue, buffer, blocking, offset, bytes, host),
             ocl_end_upload(&command, result, buffer, offset, bytes,
-                           blocking || !waits ? host : NULL, blocking))
+                           ocl_content_of(host, bytes, blocking, waits), blocking))
 
 OCL_COMMAND(clEnqueueCopyBuffer,
             (cl_command_queue queue, cl_mem from, cl_mem to, size_t from_offset, size_t to_offset,
@@ -26,14 +24,24 @@ OCL_COMMAND(clEnqueueCopyBuffer,
             ocl_end_transfer(&command, result, bytes, WIRE_COPY_DTOD, WIRE_MEMORY_DEVICE,
                              WIRE_MEMORY_DEVICE, false))
 
+/* Of a rectangle in the host's memory: the bytes from the memory's begin on, if not fewer. */
+static uint64_t rectangle_end(const size_t *origin, const size_t *region, size_t row, size_t slice)
+{
+    if (!origin || !region)
+        return 0;
+    row = row ? row : region[0];
+    slice = slice ? slice : row * region[1];
+    return (origin[2] + region[2]) * slice + (origin[1] + region[1]) * row + origin[0] + region[0];
+}
+
 OCL_COMMAND(clEnqueueReadBufferRect,
             (cl_command_queue queue, cl_mem buffer, cl_bool blocking, const size_t *buffer_origin,
              const size_t *host_origin, const size_t *region, size_t buffer_row,
              size_t buffer_slice, size_t host_row, size_t host_slice, void *host, OCL_WAITS),
             (queue, buffer, blocking, buffer_origin, host_origin, region, buffer_row, buffer_slice,
              host_row, host_slice, host),
-            ocl_end_transfer(&command, result, ocl_region_bytes(region), WIRE_COPY_DTOH,
-                             WIRE_MEMORY_DEVICE, WIRE_MEMORY_PAGEABLE, blocking))
+            ocl_end_read(&command, result, ocl_region_bytes(region), WIRE_COPY_DTOH, host,
+                         rectangle_end(host_origin, region, host_row, host_slice), blocking))
 
 OCL_COMMAND(clEnqueueWriteBufferRect,
             (cl_command_queue queue, cl_mem buffer, cl_bool blocking, const size_t *buffer_origin,
@@ -131,12 +139,22 @@ static uint64_t region_bytes(const struct ocl_command *command, cl_int result, c
     return element * ocl_region_bytes(region);
 }
 
+static cl_int end_image_read(struct ocl_command *command, cl_int result, uint64_t bytes,
+                             const void *host, const size_t *region, size_t row, size_t slice,
+                             bool blocking)
+{
+    uint64_t rows = region && row ? row * region[1] * region[2] : bytes;
+    uint64_t slices = region && slice ? slice * region[2] : 0;
+    return ocl_end_read(command, result, bytes, WIRE_COPY_ATOH, host, rows > slices ? rows : slices,
+                        blocking);
+}
+
 OCL_COMMAND(clEnqueueReadImage,
             (cl_command_queue queue, cl_mem image, cl_bool blocking, const size_t *origin,
              const size_t *region, size_t row, size_t slice, void *host, OCL_WAITS),
             (queue, image, blocking, origin, region, row, slice, host),
-            ocl_end_transfer(&command, result, region_bytes(&command, result, image, region),
-                             WIRE_COPY_ATOH, WIRE_MEMORY_ARRAY, WIRE_MEMORY_PAGEABLE, blocking))
+            end_image_read(&command, result, region_bytes(&command, result, image, region), host,
+                           region, row, slice, blocking))
 
 OCL_COMMAND(clEnqueueWriteImage,
             (cl_command_queue queue, cl_mem image, cl_bool blocking, const size_t *origin,

@@ -103,6 +103,34 @@ static cl_int CL_API_CALL upload(cl_command_queue queue, cl_mem buffer, cl_bool 
     return launch(queue, NULL, 0, NULL, NULL, NULL, waits, wait_list, out);
 }
 
+static cl_int CL_API_CALL read_back(cl_command_queue queue, cl_mem buffer, cl_bool blocking,
+                                    size_t offset, size_t bytes, void *host, cl_uint waits,
+                                    const cl_event *wait_list, cl_event *out)
+{
+    return upload(queue, buffer, blocking, offset, bytes, host, waits, wait_list, out);
+}
+
+static cl_int CL_API_CALL read_rectangle(cl_command_queue queue, cl_mem buffer, cl_bool blocking,
+                                         const size_t *buffer_origin, const size_t *host_origin,
+                                         const size_t *region, size_t buffer_row,
+                                         size_t buffer_slice, size_t host_row, size_t host_slice,
+                                         void *host, cl_uint waits, const cl_event *wait_list,
+                                         cl_event *out)
+{
+    (void)buffer_origin, (void)host_origin, (void)region;
+    (void)buffer_row, (void)buffer_slice, (void)host_row, (void)host_slice;
+    return upload(queue, buffer, blocking, 0, 0, host, waits, wait_list, out);
+}
+
+static cl_int CL_API_CALL launch_native(cl_command_queue queue, void(CL_CALLBACK *function)(void *),
+                                        void *arguments, size_t bytes, cl_uint objects,
+                                        const cl_mem *list, const void **places, cl_uint waits,
+                                        const cl_event *wait_list, cl_event *out)
+{
+    (void)function, (void)arguments, (void)bytes, (void)objects, (void)list, (void)places;
+    return launch(queue, NULL, 0, NULL, NULL, NULL, waits, wait_list, out);
+}
+
 static cl_int answer(const void *from, size_t bytes, size_t size, void *value, size_t *size_ret)
 {
     if (size_ret)
@@ -269,6 +297,9 @@ static const struct _cl_icd_dispatch below = {
     .clGetKernelInfo = kernel_info,
     .clEnqueueNDRangeKernel = launch,
     .clEnqueueWriteBuffer = upload,
+    .clEnqueueReadBuffer = read_back,
+    .clEnqueueReadBufferRect = read_rectangle,
+    .clEnqueueNativeKernel = launch_native,
     .clRetainEvent = retain_event,
     .clReleaseEvent = release_event,
     .clGetEventInfo = event_info,
@@ -566,26 +597,85 @@ START_TEST(uploads_of_the_same_bytes)
 }
 END_TEST
 
+/* How many of 30 uploads into `queue` are seen to bring what was there? */
+static unsigned count_same_uploads(cl_command_queue queue, const void *data, size_t bytes,
+                                   bool blocking, const cl_event *wait)
+{
+    struct log log;
+    unsigned same = 0;
+    for (int i = 0; i < 30; i++)
+        ck_assert_int_eq(layer->clEnqueueWriteBuffer(queue, (cl_mem)&memory_object[0], blocking, 0,
+                                                     bytes, data, wait != NULL, wait, NULL),
+                         CL_SUCCESS);
+    ck_assert(log_open(&log, path));
+    for (size_t i = 0; i < log.count; i++)
+        same += log.list[i].record->head.type == WIRE_TRANSFER &&
+                log.list[i].record->head.flags & WIRE_SAME;
+    log_close(&log);
+    return same;
+}
+
 /* 1: another command may write what is uploaded until then. 2: it has, as the call has ended. */
 START_TEST(uploads_that_wait)
 {
     static const unsigned char data[4096];
     cl_command_queue queue = queue_of(0);
     cl_event first = NULL;
-    struct log log;
-    unsigned same = 0;
     ck_assert_int_eq(enqueue(queue, &first), CL_SUCCESS);
-    for (int i = 0; i < 30; i++)
-        ck_assert_int_eq(layer->clEnqueueWriteBuffer(queue, (cl_mem)&memory_object[0], _i == 2, 0,
-                                                     sizeof data, data, _i != 0, _i ? &first : NULL,
-                                                     NULL),
+    ck_assert_uint_eq(
+        count_same_uploads(queue, data, sizeof data, _i == 2, _i != 0 ? &first : NULL),
+        _i == 1 ? 0 : 28);
+}
+END_TEST
+
+/* A read from `place` on for 1,024 bytes, then uploads of 4,096 bytes from 4,096 on. */
+START_TEST(uploads_of_what_is_read)
+{
+    static unsigned char data[12288];
+    static const struct {
+        bool rectangle, read_blocks, upload_blocks;
+        unsigned place, same;
+    } cases[] = {{false, false, false, 4096, 0},  {false, false, false, 8191, 0},
+                 {false, false, false, 3073, 0},  {false, false, false, 3072, 28},
+                 {false, false, false, 8192, 28}, {false, true, false, 4096, 28},
+                 {false, false, true, 4096, 28},  {true, false, false, 4096, 0}};
+    cl_command_queue queue = queue_of(0);
+    cl_mem buffer = (cl_mem)&memory_object[0];
+    const size_t origin[3] = {0}, region[3] = {16, 8, 8};
+    void *host = data + cases[_i].place;
+    cl_int result =
+        cases[_i].rectangle
+            ? layer->clEnqueueReadBufferRect(queue, buffer, cases[_i].read_blocks, origin, origin,
+                                             region, 16, 128, 16, 128, host, 0, NULL, NULL)
+            : layer->clEnqueueReadBuffer(queue, buffer, cases[_i].read_blocks, 0, 1024, host, 0,
+                                         NULL, NULL);
+    ck_assert_int_eq(result, CL_SUCCESS);
+    ck_assert_uint_eq(count_same_uploads(queue, data + 4096, 4096, cases[_i].upload_blocks, NULL),
+                      cases[_i].same);
+}
+END_TEST
+
+static void do_nothing(void *unused)
+{
+    (void)unused;
+}
+
+/* 0: reads into more places than are noted. 1: a function of the program. Either may write to
+ * anything. */
+START_TEST(uploads_of_what_may_be_written)
+{
+    static unsigned char data[1 << 20];
+    cl_command_queue queue = queue_of(0);
+    for (size_t i = 0; _i == 0 && i < 200; i++)
+        ck_assert_int_eq(layer->clEnqueueReadBuffer(queue, (cl_mem)&memory_object[0], false, 0, 64,
+                                                    data + 8192 + i * 64, 0, NULL, NULL),
                          CL_SUCCESS);
-    ck_assert(log_open(&log, path));
-    for (size_t i = 0; i < log.count; i++)
-        same += log.list[i].record->head.type == WIRE_TRANSFER &&
-                log.list[i].record->head.flags & WIRE_SAME;
-    ck_assert_uint_eq(same, _i == 1 ? 0 : 28);
-    log_close(&log);
+    if (_i == 1)
+        ck_assert_int_eq(
+            layer->clEnqueueNativeKernel(queue, do_nothing, NULL, 0, 0, NULL, NULL, 0, NULL, NULL),
+            CL_SUCCESS);
+    ck_assert_uint_eq(count_same_uploads(queue, data, 4096, false, NULL), 0);
+    ck_assert_uint_eq(count_same_uploads(queue, data, 4096, true, NULL), 28);
 }
 END_TEST
 
@@ -626,6 +716,8 @@ int main(void)
     tcase_add_test(tests, classes);
     tcase_add_test(tests, uploads_of_the_same_bytes);
     tcase_add_loop_test(tests, uploads_that_wait, 0, 3);
+    tcase_add_loop_test(tests, uploads_of_what_is_read, 0, 8);
+    tcase_add_loop_test(tests, uploads_of_what_may_be_written, 0, 2);
     suite_add_tcase(suite, tests);
     TCase *alone = tcase_create("without perfkit");
     tcase_set_timeout(alone, 300);
