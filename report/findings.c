@@ -116,15 +116,15 @@ static void append_finding_phase(const struct prof_report_data *data,
     free(fit);
 }
 
-void prof_report_finding_price(const struct prof_report_data *data,
-                               const struct prof_finding *finding, char *out, size_t size)
+void prof_report_finding_saving(const struct prof_findings *findings,
+                                const struct prof_finding *finding, char *out, size_t size)
 {
-    int64_t window = data->findings.window_ns;
+    int64_t window = findings->window_ns;
     out[0] = 0;
     char alone[100] = "";
     if (finding->alone_share > OVERLAPS * finding->bound_share)
         snprintf(alone, sizeof alone, "; %s on its own", prof_percent(finding->alone_share).text);
-    if (stands_for_all_phases(&data->findings, finding))
+    if (stands_for_all_phases(findings, finding))
         snprintf(out, size, "saves at most %s, %s of %s, in %s phases",
                  prof_duration_ns(finding->rule_bound_ns).text,
                  prof_percent((double)finding->rule_bound_ns / (double)window).text,
@@ -139,6 +139,12 @@ void prof_report_finding_price(const struct prof_report_data *data,
                  prof_duration_ns(window).text, alone);
     else if (finding->bytes != PROF_UNKNOWN)
         snprintf(out, size, "%s of memory", prof_bytes_of(finding->bytes).text);
+}
+
+void prof_report_finding_price(const struct prof_report_data *data,
+                               const struct prof_finding *finding, char *out, size_t size)
+{
+    prof_report_finding_saving(&data->findings, finding, out, size);
     append_finding_device(data, finding, out, size);
     append_finding_phase(data, finding, out, size);
 }

@@ -18,6 +18,10 @@ void prof_report_markdown_findings(FILE *out, const struct prof_report_data *dat
 /* The parts that formats put together on their own, each "" where there is nothing to say; out: at
  * least 300 bytes. What it saves, and on which of several devices; what a replay says where that is
  * less; the part of the run that was judged; where it is worst. Names in them are clean. */
+/* "saves at most 22.7 ms, 23.9 % of 94.8 ms, in 12 phases": the row that stands for all phases of
+ * its rule has their sum. "" = it is about nothing that has a size. */
+void prof_report_finding_saving(const struct prof_findings *findings,
+                                const struct prof_finding *finding, char *out, size_t size);
 void prof_report_finding_price(const struct prof_report_data *data,
                                const struct prof_finding *finding, char *out, size_t size);
 /* Does the row stand for its rule? A rule's rows, one a phase, stand together, the worst phase

@@ -419,7 +419,7 @@ static void refresh_dashboard(struct tui_app *app)
     struct tui_model *model = app->model;
     bool finished = model_is_finished(model);
     uint64_t now = prof_now_ns();
-    if (app->height < TUI_DASHBOARD_HEIGHT || app->reader)
+    if (app->height < TUI_DASHBOARD_CURVES || app->reader)
         return;
     if (!app->nvml_tried && tui_model_is_live(model)) {
         app->nvml = prof_nvml_open();

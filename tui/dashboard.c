@@ -7,6 +7,7 @@
 
 #include "libprof/base/format.h"
 #include "libprof/include/prof_memory.h"
+#include "report/findings.h"
 #include "tui/dashboard.h"
 #include "tui/views.h"
 
@@ -72,6 +73,8 @@ void tui_dashboard_sample(struct tui_dashboard *d, const struct tui_model *model
         const struct tui_device *device = tui_model_device(model, history->device);
         struct prof_nvml_reading r = prof_nvml_read(nvml, device ? device->values.uuid : NULL);
         history->power_now_mw = r.power_mw;
+        push_sample(history->power_w, passed < TUI_SPARK ? passed : TUI_SPARK,
+                    r.power_mw == PROF_UNKNOWN ? 0 : r.power_mw / 1000);
         if (r.energy_mj != PROF_UNKNOWN && isnan(history->energy_from_j))
             history->energy_from_j = (double)r.energy_mj / 1000;
         history->energy_j =
@@ -98,6 +101,9 @@ static void read_run_curves(struct tui_dashboard *d, struct prof_capture *captur
                 history_of(d, device ? device->physical : use.rows[i].device);
             if (history)
                 history->energy_j = use.rows[i].energy.joules;
+            for (size_t k = 0; history && use.rows[i].power_w && k < use.buckets; k++)
+                history->power_w[k] =
+                    use.rows[i].power_w[k] > 0 ? (uint32_t)use.rows[i].power_w[k] : 0;
             for (size_t k = 0; history && use.rows[i].busy_share && k < use.buckets; k++)
                 history->busy_us[k] = isnan(use.rows[i].busy_share[k])
                                           ? 0
@@ -178,15 +184,13 @@ void tui_dashboard_read(struct tui_dashboard *d, struct prof_capture *tail,
     d->finding_count = 0;
     for (size_t i = 0; i < findings.count && d->finding_count < TUI_DASHBOARD_FINDINGS; i++) {
         const struct prof_finding *f = &findings.rows[i];
-        if (i && findings.rows[i - 1].rule == f->rule)
-            continue; /* another phase of it */
-        char saves[120] = "";
-        if (f->bound_ns != PROF_UNKNOWN)
-            snprintf(saves, sizeof saves, " (saves at most %s, %s)",
-                     prof_duration_ns(f->bound_ns).text, prof_percent(f->bound_share).text);
+        char saves[200];
+        if (!prof_report_finding_is_worst_phase(&findings, f))
+            continue;
+        prof_report_finding_saving(&findings, f, saves, sizeof saves);
         d->findings[d->finding_count].style = styles[f->severity];
-        snprintf(d->findings[d->finding_count].text, sizeof d->findings[0].text, "%s%s: %s",
-                 f->rule->title, saves, f->rule->fix);
+        snprintf(d->findings[d->finding_count].text, sizeof d->findings[0].text, "%s%s%s%s: %s",
+                 f->rule->title, *saves ? " (" : "", saves, *saves ? ")" : "", f->rule->fix);
         d->finding_count++;
     }
     read_recent_iterations(d, &iterations);
@@ -204,27 +208,53 @@ static uint32_t largest_sample(const uint32_t values[TUI_SPARK])
     return most;
 }
 
-static int fixed_lines(const struct tui_dashboard *d)
+static int curve_lines(const struct tui_dashboard *d)
 {
-    int lines = (int)d->device_count + (d->iterations > 0) + (d->why[0] != 0) +
-                (largest_sample(d->memory_kib) > 0);
-    return lines + (d->finding_count ? (int)d->finding_count + 1 : 0);
+    return (int)d->device_count + (d->iterations > 0) + (largest_sample(d->memory_kib) > 0);
+}
+
+static int power_lines(const struct tui_dashboard *d)
+{
+    int lines = 0;
+    for (size_t i = 0; i < d->device_count; i++)
+        lines += largest_sample(d->devices[i].power_w) > 0;
+    return lines;
 }
 
 int tui_dashboard_lines(const struct tui_dashboard *d, int width, int height)
 {
-    int lines = fixed_lines(d);
+    int lines = curve_lines(d);
+    if (height < TUI_DASHBOARD_HEIGHT)
+        return height < TUI_DASHBOARD_CURVES ? 0 : lines < height / 8 ? lines : height / 8;
+    lines += power_lines(d) + (d->why[0] != 0);
+    lines += d->finding_count ? (int)d->finding_count + 1 : 0;
     for (size_t i = 0; i < d->finding_count; i++)
         lines += (int)strlen(d->findings[i].text) + 2 > width;
     lines += (int)strlen(d->why) + 2 > width;
-    return height < TUI_DASHBOARD_HEIGHT || !lines ? 0
-           : lines < height / 3                    ? lines + 1
-                                                   : height / 3;
+    return !lines ? 0 : lines < height / 3 ? lines + 1 : height / 3;
 }
 
 static int curve_width(const struct tui_grid *grid)
 {
     return grid->width >= 110 ? TUI_SPARK : grid->width - 56;
+}
+
+/* A curve of a whole run, whatever its width: each cell has the mean, or the largest, of the
+ * samples that fall into it. Live it is the newest samples. `cells` has room for TUI_SPARK. */
+static void fit_curve(const struct tui_grid *grid, bool whole, const uint32_t values[TUI_SPARK],
+                      bool mean, uint32_t cells[TUI_SPARK])
+{
+    int width = curve_width(grid);
+    memcpy(cells, values, TUI_SPARK * sizeof *cells);
+    for (int i = 0; whole && i < width && width < TUI_SPARK; i++) {
+        uint64_t sum = 0, most = 0;
+        int from = i * TUI_SPARK / width, to = (i + 1) * TUI_SPARK / width;
+        for (int k = from; k < to; k++) {
+            sum += values[k];
+            most = values[k] > most ? values[k] : most;
+        }
+        cells[TUI_SPARK - width + i] = (uint32_t)(mean ? sum / (uint64_t)(to - from) : most);
+    }
 }
 
 /* A label, what it is now, and its curve at the right. */
@@ -270,8 +300,26 @@ static void draw_device(const struct tui_dashboard *d, const struct tui_model *m
     if (h->used_bytes != PROF_UNKNOWN)
         prof_append(now, sizeof now, "  %s of %s", prof_bytes_of(h->used_bytes).text,
                     prof_bytes_of(h->total_bytes).text);
+    uint32_t cells[TUI_SPARK];
+    fit_curve(grid, d->whole, h->busy_us, true, cells);
     draw_curve(grid, y, device && device->values.title ? device->values.title : "device", now,
-               share, h->busy_us, 1e6);
+               share, cells, 1e6);
+}
+
+/* Lines that it takes. */
+static int draw_power(const struct tui_dashboard *d, const struct tui_device_history *h,
+                      struct tui_grid *grid, int y)
+{
+    uint32_t most = largest_sample(h->power_w), cells[TUI_SPARK];
+    char now[80] = "";
+    if (!most)
+        return 0;
+    if (h->power_now_mw != PROF_UNKNOWN)
+        prof_append(now, sizeof now, "%lld W, ", (long long)(h->power_now_mw / 1000));
+    prof_append(now, sizeof now, "at most %u W", most);
+    fit_curve(grid, d->whole, h->power_w, true, cells);
+    draw_curve(grid, y, "  power", now, NAN, cells, most);
+    return 1;
 }
 
 /* Where slow ones are in the curve they stand out, also without colours. */
@@ -279,14 +327,20 @@ static void draw_iterations(const struct tui_dashboard *d, struct tui_grid *grid
 {
     char now[260];
     int spark = curve_width(grid);
-    uint32_t most = largest_sample(d->iteration_us);
+    uint32_t most = largest_sample(d->iteration_us), cells[TUI_SPARK], slow[TUI_SPARK];
     snprintf(now, sizeof now, "%s: %s (median), %zu of %s%zu slow", d->iteration,
              prof_duration(d->median_ns).text, d->slow, d->whole ? "" : "the last ", d->iterations);
     /* Not to the top: what is usual leaves room for what is slow. */
-    draw_curve(grid, y, "Iteration", now, NAN, d->iteration_us,
+    for (int i = 0; i < TUI_SPARK; i++)
+        slow[i] = d->is_slow[i];
+    bool whole = d->whole && d->iterations > (size_t)(spark > 0 ? spark : 0);
+    fit_curve(grid, whole, slow, false, cells);
+    memcpy(slow, cells, sizeof slow);
+    fit_curve(grid, whole, d->iteration_us, false, cells);
+    draw_curve(grid, y, "Iteration", now, NAN, cells,
                fmax(most, d->median_ns > 0 ? d->median_ns * 1.6e-3 : 0));
     for (int i = 0; spark > 8 && i < spark; i++)
-        if (d->is_slow[TUI_SPARK - spark + i])
+        if (slow[TUI_SPARK - spark + i])
             tui_grid_style(grid, grid->width - spark + i, y, 1, TUI_BAD);
 }
 
@@ -308,15 +362,21 @@ static int draw_wrapped(struct tui_grid *grid, int y, int end, enum tui_style st
 void tui_dashboard_draw(const struct tui_dashboard *d, const struct tui_model *model,
                         struct tui_grid *grid, int y, int lines)
 {
-    int end = y + lines - 1; /* an empty line below */
-    uint32_t memory = largest_sample(d->memory_kib);
+    bool room = grid->height >= TUI_DASHBOARD_HEIGHT;
+    int end = y + lines - room; /* an empty line below */
+    bool power = room && curve_lines(d) + power_lines(d) <= lines - 1;
+    uint32_t memory = largest_sample(d->memory_kib), cells[TUI_SPARK];
     char now[260];
-    for (size_t i = 0; i < d->device_count && y < end; i++)
+    for (size_t i = 0; i < d->device_count && y < end; i++) {
         draw_device(d, model, &d->devices[i], grid, y++);
+        if (power && y < end)
+            y += draw_power(d, &d->devices[i], grid, y);
+    }
     if (memory && y < end) {
         snprintf(now, sizeof now, "%s live, peak %s", prof_bytes_of(model->live_bytes).text,
                  prof_bytes_of(model->peak_bytes).text);
-        draw_curve(grid, y++, "Memory", now, NAN, d->memory_kib, memory);
+        fit_curve(grid, d->whole, d->memory_kib, false, cells);
+        draw_curve(grid, y++, "Memory", now, NAN, cells, memory);
     }
     if (d->iterations && y < end)
         draw_iterations(d, grid, y++);

@@ -7,7 +7,8 @@
 #include "tui/model.h"
 #include "tui/table.h"
 
-#define TUI_DASHBOARD_HEIGHT 34 /* of a screen that has room for it */
+#define TUI_DASHBOARD_HEIGHT 34 /* of a screen that has room for all of it */
+#define TUI_DASHBOARD_CURVES 24 /* for the curves alone */
 #define TUI_DASHBOARD_DEVICES 8
 #define TUI_DASHBOARD_FINDINGS 3
 
@@ -15,6 +16,7 @@ struct tui_device_history {
     int64_t device; /* physical */
     uint32_t
         busy_us[TUI_SPARK]; /* of a second, or of its part of a finished run; the newest last */
+    uint32_t power_w[TUI_SPARK];
     int64_t power_now_mw;
     double energy_from_j, energy_j;  /* the counter at the first look, and used since; of a finished
                                         run, in it; NaN = not known */

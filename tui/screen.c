@@ -313,11 +313,21 @@ static void draw_title(const struct tui_app *app, struct tui_grid *grid, int y)
     tui_grid_put(grid, x > 0 ? x : 0, y, length, app->paused ? TUI_WARN : style, right);
 }
 
+/* Devices that did something. */
 static size_t device_count(const struct tui_model *model)
 {
     size_t count = 0;
-    for (size_t i = 0; i < model->devices.count; i++)
-        count += model->devices.data[i].values.physical == model->devices.data[i].values.id;
+    for (size_t i = 0; i < model->devices.count; i++) {
+        int64_t physical = model->devices.data[i].values.physical;
+        bool used = false;
+        for (size_t k = 0; k < model->streams.count && !used; k++) {
+            const struct tui_stream *stream = &model->streams.data[k];
+            const struct tui_device *device = tui_model_device(model, stream->values.device);
+            used = device && device->values.physical == physical &&
+                   stream->kernels + stream->copies > 0;
+        }
+        count += used && physical == model->devices.data[i].values.id;
+    }
     return count;
 }
 

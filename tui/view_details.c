@@ -7,6 +7,7 @@
 
 #include "libprof/base/format.h"
 #include "libprof/base/saturate.h"
+#include "report/findings.h"
 #include "tui/views.h"
 
 /* ---- NVTX ranges ----------------------------------------------------------------------------- */
@@ -152,15 +153,18 @@ void tui_fill_ranges(struct tui_table *table, const struct tui_view_input *input
 
 /* ---- findings -------------------------------------------------------------------------------- */
 
-/* The phase is known where several were analysed; F_ORDER is the report's order. */
+/* The phase is known where several were analysed. F_ORDER is the report's order, but a row of each
+ * rule, its worst phase, comes before other phases. */
 #define FINDING_COLUMNS(COLUMN)                                                                    \
     COLUMN(F_LEVEL, "severity", "", WORD, 8, 0)                                                    \
-    COLUMN(F_TITLE, "title", "Finding", WORD, 32, 0)                                               \
+    COLUMN(F_RULE, "rule", "Finding", WORD, 19, 0)                                                 \
     COLUMN(F_SAVES, "bound_ns", "at most", NS, 9, 0)                                               \
     COLUMN(F_SHARE, "bound_share", "share", SHARE, 7, 0)                                           \
+    COLUMN(F_ALL, "rule_bound_ns", "all phases", NS, 10, 0, .if_known = true)                      \
+    COLUMN(F_ALONE, "alone_ns", "alone", NS, 9, 1, .if_known = true)                               \
     COLUMN(F_PHASE, "phase", "phase", WORD, 20, 0, .if_known = true)                               \
-    COLUMN(F_SEEN, "seen", "what was seen (Enter: all of it)", NAME, 0, 1)                         \
-    COLUMN(F_RULE, "rule", NULL, WORD, 0, 0)                                                       \
+    COLUMN(F_TITLE, "title", "what it is", NAME, 0, 1)                                             \
+    COLUMN(F_SEEN, "seen", "what was seen", NAME, 60, 2)                                           \
     COLUMN(F_ORDER, NULL, NULL, COUNT, 0, 0)
 TUI_COLUMNS(finding_columns, FINDING_COLUMNS)
 
@@ -221,16 +225,26 @@ void tui_fill_findings(struct tui_table *table, const struct tui_view_input *inp
     }
     for (size_t i = 0; i < findings.count; i++) {
         const struct prof_finding *f = &findings.rows[i];
+        bool first = prof_report_finding_is_worst_phase(&findings, f);
         tui_table_row(table, finding_id(f), 0, styles[f->severity]);
         tui_table_text(table, F_LEVEL, levels[f->severity]);
         tui_table_rank(table, F_LEVEL, f->severity);
         tui_table_text(table, F_TITLE, f->rule->title);
+        if (f->phases > 1 && first)
+            tui_table_number(table, F_ALL, f->rule_bound_ns);
+        else
+            tui_table_blank(table, F_ALL);
+        if (f->alone_ns != f->bound_ns)
+            tui_table_number(table, F_ALONE, f->alone_ns);
+        else
+            tui_table_blank(table, F_ALONE);
         tui_table_number(table, F_SAVES, f->bound_ns);
         tui_table_real(table, F_SHARE, f->bound_share);
         tui_table_text(table, F_PHASE, finding_phase_name(&findings, f));
         tui_table_text(table, F_SEEN, f->seen);
         tui_table_text(table, F_RULE, f->rule->id);
-        tui_table_number(table, F_ORDER, (int64_t)(findings.count - i));
+        tui_table_number(table, F_ORDER,
+                         (int64_t)(first ? 2 * findings.count - i : findings.count - i));
     }
     if (findings.why_none)
         tui_table_note(table, "Nothing was analysed: %s", findings.why_none);
@@ -296,7 +310,8 @@ static void show_finding(struct tui_table *table, const struct prof_findings *fi
                          const struct prof_finding *f)
 {
     char bound[200];
-    section(table, f->rule->title, f->seen);
+    snprintf(bound, sizeof bound, "%s (%s)", f->rule->title, f->rule->id);
+    section(table, bound, f->seen);
     section(table, "In phase", finding_phase_name(findings, f));
     if (f->bound_ns != PROF_UNKNOWN) {
         snprintf(bound, sizeof bound, "%s, %s of the %s that were analysed",

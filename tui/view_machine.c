@@ -382,10 +382,9 @@ static void own_state(struct tui_table *table, const struct tui_view_input *inpu
     item(table, bad ? TUI_WARN : TUI_GOOD, "capture", phase_text(model));
     if (model->error.message[0])
         item(table, TUI_WARN, "last look", model->error.message);
-    item(table, TUI_NORMAL, "age of what is shown",
-         model->looked_ns && tui_model_is_live(model)
-             ? prof_duration_ns((int64_t)(prof_now_ns() - model->looked_ns)).text
-             : "n/a");
+    if (model->looked_ns && tui_model_is_live(model))
+        item(table, TUI_NORMAL, "age of what is shown",
+             prof_duration_ns((int64_t)(prof_now_ns() - model->looked_ns)).text);
     if (tui_model_is_live(model))
         snprintf(line, sizeof line, "%s of all; %s new rows/s", prof_percent(model->progress).text,
                  prof_count((int64_t)model->events_per_s).text);
@@ -405,23 +404,22 @@ static void recorder_state(struct tui_table *table, const struct tui_health *hea
     char line[200];
     if (!health)
         return;
-    item(table, health->dropped > 0 ? TUI_BAD : TUI_NORMAL, "records dropped",
-         prof_count(health->dropped).text);
-    if (health->recorder_pid == PROF_UNKNOWN)
-        snprintf(line, sizeof line, "n/a");
-    else
+    if (health->dropped != PROF_UNKNOWN)
+        item(table, health->dropped > 0 ? TUI_BAD : TUI_NORMAL, "records dropped",
+             prof_count(health->dropped).text);
+    if (health->recorder_pid != PROF_UNKNOWN) {
         snprintf(line, sizeof line, "%s of a core, %s (pid %lld)",
                  prof_percent(health->recorder_cpu).text,
                  prof_bytes_of(health->recorder_bytes).text, (long long)health->recorder_pid);
-    item(table, TUI_NORMAL, "perfkit run", line);
+        item(table, TUI_NORMAL, "perfkit run", line);
+    }
     snprintf(line, sizeof line, "%s of a core, %s", prof_percent(health->own_cpu).text,
              prof_bytes_of(health->own_bytes).text);
     item(table, TUI_NORMAL, "perfkit top", line);
     if (health->spools == PROF_UNKNOWN)
-        snprintf(line, sizeof line, "n/a");
-    else
-        snprintf(line, sizeof line, "%s in %s", prof_bytes_of(health->spool_bytes).text,
-                 prof_counted(health->spools, "spool", "spools").text);
+        return;
+    snprintf(line, sizeof line, "%s in %s", prof_bytes_of(health->spool_bytes).text,
+             prof_counted(health->spools, "spool", "spools").text);
     item(table, TUI_NORMAL, "memory of the recording", line);
 }
 

@@ -321,6 +321,7 @@ struct prof_utilisation_row {
     /* busy share of equal spans of the window, `buckets` values each, 0..1 of what was recorded in
      * them; NAN where less than half was (NULL when 0) */
     double *busy_share, *kernel_share, *memcpy_memset_share;
+    double *power_w; /* the mean of each span; NAN where the counter was not read, NULL = never */
 };
 
 struct prof_utilisation {

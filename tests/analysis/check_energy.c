@@ -195,8 +195,10 @@ START_TEST(devices_and_ranges_have_theirs)
         "(2000000000, 6000000000, 1, 1);"); /* nested: its energy is that of the outer one */
     struct prof_utilisation u;
     struct prof_range_summary ranges;
-    ck_ok(prof_utilisation(c, NULL, 0, 0, &u, &err));
+    ck_ok(prof_utilisation(c, NULL, 0, 10, &u, &err));
     ck_assert_double_eq_tol(u.rows[0].energy.joules * S / (double)u.rows[0].energy_ns, 400, 20);
+    for (int i = 2; i < 8; i++)
+        ck_assert_double_eq_tol(u.rows[0].power_w[i], 400, 40);
     ck_assert_int_ge(u.rows[0].energy_ns, 19800000000);
     ck_ok(prof_range_summary(c, NULL, &ranges, &err));
     ck_assert_uint_eq(ranges.count, 2);

@@ -353,6 +353,17 @@ START_TEST(slow_iterations_are_marked)
         marked += grid.glyphs[i].style == TUI_BAD;
     ck_assert_int_eq(marked, 2);
     tui_grid_free(&grid);
+    /* A narrow screen has fewer cells, and the whole run in them all the same. */
+    ck_assert(tui_grid_make(&grid, 80, 24, true));
+    int curves = tui_dashboard_lines(&d, 80, 24);
+    ck_assert_int_eq(curves, 2);
+    ck_assert_int_eq(tui_dashboard_lines(&d, 80, 23), 0);
+    tui_dashboard_draw(&d, model, &grid, 0, curves);
+    marked = 0;
+    for (int i = 0; i < grid.width * curves; i++)
+        marked += grid.glyphs[i].style == TUI_BAD;
+    ck_assert_int_eq(marked, 2);
+    tui_grid_free(&grid);
     tui_model_free(model);
     prof_close(capture);
     scene_remove(&scene);

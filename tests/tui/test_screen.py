@@ -166,7 +166,7 @@ class Screen(Case):
             self.assertNotIn(raw, terminal.bytes)
 
     def test_the_dashboard_is_where_there_is_room(self):
-        for size, shown in (((120, 40), True), ((80, 24), False)):
+        for size, shown in (((120, 40), True), ((80, 24), True), ((80, 23), False)):
             terminal = self.top(size=size)
             terminal.wait_for(b"alpha")
             if shown:

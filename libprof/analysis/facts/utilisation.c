@@ -289,6 +289,7 @@ static void free_row(struct prof_utilisation_row *row)
     free(row->busy_share);
     free(row->kernel_share);
     free(row->memcpy_memset_share);
+    free(row->power_w);
 }
 
 static bool make_utilisation_rows(struct work *w, struct prof_utilisation *result)
@@ -337,6 +338,20 @@ static enum prof_status open_utilisation_work(struct work *w, const struct prof_
     return PROF_OK;
 }
 
+static bool make_power(const struct work *w, const struct prof_energy_counters *counters,
+                       struct prof_utilisation_row *row)
+{
+    double width = (double)prof_subtract(w->end_ns, w->begin_ns) / (double)w->buckets;
+    row->power_w = calloc(w->buckets, sizeof *row->power_w);
+    for (size_t i = 0; row->power_w && i < w->buckets; i++) {
+        int64_t begin = prof_add(w->begin_ns, (int64_t)(width * (double)i));
+        int64_t end = prof_add(w->begin_ns, (int64_t)(width * (double)(i + 1)));
+        struct prof_energy used = prof_energy_between(counters, row->device, begin, end);
+        row->power_w[i] = end > begin ? used.joules * 1e9 / (double)(end - begin) : NAN;
+    }
+    return row->power_w != NULL;
+}
+
 static enum prof_status add_energy(struct work *w, const struct prof_utilisation *result,
                                    struct prof_error *err)
 {
@@ -348,6 +363,8 @@ static enum prof_status add_energy(struct work *w, const struct prof_utilisation
         bool read = prof_energy_covers(&counters, row->device, &begin, &end);
         row->energy = prof_energy_between(&counters, row->device, begin, end);
         row->energy_ns = read ? prof_subtract(end, begin) : PROF_UNKNOWN;
+        if (read && w->buckets && !make_power(w, &counters, row))
+            status = prof_out_of_memory(err);
     }
     prof_energy_free(&counters);
     return status;
