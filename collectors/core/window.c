@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "collectors/core/collector.h"
 #include "collectors/core/option_text.h"
@@ -30,6 +31,7 @@ static _Atomic int32_t ranges;  /* capture ranges that are open in this process 
 static _Atomic bool left_out;   /* --overhead=PERCENT: the iterations of now are not recorded */
 static _Atomic int64_t to_come; /* iterations until that changes */
 static _Atomic uint64_t sampled_by; /* control_page.sampling by which it was counted */
+static _Atomic uint64_t gap_state;  /* 0 = not begun in this process */
 
 /* Threads that come here together find the same. */
 static struct control_page *find_page(void)
@@ -285,13 +287,15 @@ void collector_window(bool open, enum wire_window_reason reason)
 }
 
 /* Between half and one and a half of `mean`, so that what the program does every so many iterations
- * is not always left out. */
+ * is not always left out. Each process of each run has a sequence of its own: else all ranks would
+ * leave out the same iterations. Which they were is in the capture (table recording). */
 static int64_t random_gap(uint32_t mean)
 {
-    static _Atomic uint64_t state = 1;
-    uint64_t random = atomic_load(&state);
+    uint64_t random = atomic_load(&gap_state);
+    if (!random)
+        random = page_now()->start_ns ^ (uint64_t)getpid() << 40;
     random = random * 6364136223846793005u + 1442695040888963407u;
-    atomic_store(&state, random);
+    atomic_store(&gap_state, random | !random);
     uint32_t least = mean - mean / 2;
     return least + (int64_t)((random >> 32) * (uint64_t)(2 * (mean / 2) + 1) >> 32);
 }
@@ -326,6 +330,7 @@ void collector_iteration(void)
 void core_window_forked(void)
 {
     atomic_store(&sampled_by, 0);
+    atomic_store(&gap_state, 0);
     atomic_store(&left_out, false);
 }
 
