@@ -123,6 +123,29 @@ static const struct tool tools[] = {
       {"after", "string", "path of a capture", NULL, true},
       ITERATION,
       {"top", "integer", "rows of each list", "--top", false}}},
+    {"verify",
+     "What became of each finding after a change, and the saving that was predicted beside that of "
+     "the median iteration.",
+     {"verify"},
+     NULL,
+     {{"before", "string", "path of the capture before the change", NULL, true},
+      {"after", "string", "path of the capture after it", NULL, true},
+      {"finding", "string", "only this rule", "--finding", false},
+      ITERATION}},
+    {"what_if",
+     "Predict how long the median iteration takes after a change, and what limits it then.",
+     {"what-if"},
+     NULL,
+     {{"change", "string",
+       "WHAT=VALUE: kernel:GLOB, memcpy, memcpy:h2d, memset, sync, alloc, build, launch or host; "
+       "=0.5x (the share that stays), =12us (what each takes), =0 (gone); or fuse:A,B, "
+       "overlap:h2d, "
+       "wait, graph, device=H100",
+       "--set", true},
+      {"change_2", "string", "another change: each is predicted, and all together", "--set", false},
+      {"change_3", "string", "another change", "--set", false},
+      {"capture", "string", "path of the capture", NULL, true},
+      ITERATION}},
     {"gate",
      "Compare a capture with a baseline and give a verdict for each metric: regression or not.",
      {"gate"},
@@ -139,10 +162,12 @@ static const struct tool tools[] = {
       {"query", "string", "SELECT ..., or the name of a ready query", NULL, true},
       {"limit", "integer", "rows; without: 100", "--top", false}}},
     {"sql_schema",
-     "The ready queries, and the views and tables of a capture with their columns.",
+     "The ready queries, and the views and tables of a capture with their columns; of one of "
+     "these, "
+     "what its columns hold.",
      {"sql", "--list"},
      NULL,
-     {{NULL}}},
+     {{"table", "string", "name of a view or table", NULL, false}}},
 };
 #define TOOLS (sizeof tools / sizeof *tools)
 

@@ -26,8 +26,10 @@ struct sql_options {
 };
 
 static const struct cli_option sql_options_table[] = {
-    CLI_OPTION(sql_options, list, "list", 'l', FLAG, NULL,
-               "print the ready queries, and the views and tables with their columns"),
+    CLI_OPTION(
+        sql_options, list, "list", 'l', FLAG, NULL,
+        "print the ready queries, and the views and tables with their columns; with the name "
+        "of one of these, what its columns hold"),
     CLI_FORMAT_ROWS(sql_options, format, json),
     CLI_OPTION(sql_options, top, "top", 'n', COUNT, "N", "print N rows at most", .fallback = "all"),
     CLI_OPTION(sql_options, timeout_ns, "timeout", 0, TIME, "TIME", "stop the query after TIME",
@@ -37,6 +39,7 @@ static const struct cli_option sql_options_table[] = {
 
 static const struct cli_text_row sql_examples[] = {
     {"perfkit sql --list", "The ready queries, and what can be named in FROM."},
+    {"perfkit sql --list kernels", "What the columns of kernels hold."},
     {"perfkit sql train.sqlite top_kernels", "A ready query on a capture."},
     {"perfkit sql train.sqlite \"SELECT name, count(*) FROM kernels GROUP BY 1\"", "Your own."},
     {"perfkit sql --format csv train.sqlite < query.sql > rows.csv", "From a file, for a program."},
@@ -66,6 +69,31 @@ static const struct prof_report_table source_table = {.name = "sources",
                                                       .title = "Views and tables",
                                                       .columns = source_columns,
                                                       .row_bytes = sizeof(struct prof_sql_source)};
+
+static const struct prof_report_column column_columns[] = {
+    STRING("name", "Column", WORD, 1, prof_sql_column, name),
+    STRING("text", "What it holds", PROSE, 1, prof_sql_column, text),
+    {0},
+};
+static const struct prof_report_table column_table = {.name = "columns",
+                                                      .title = "Columns",
+                                                      .columns = column_columns,
+                                                      .row_bytes = sizeof(struct prof_sql_column)};
+
+static enum prof_status print_source(const char *name, struct prof_report_output *output,
+                                     struct prof_error *err)
+{
+    struct prof_sql_source source;
+    struct prof_sql_column columns[64];
+    size_t at = 0, count = 0;
+    while (prof_sql_source(at, &source) && strcmp(source.name, name) != 0)
+        at++;
+    while (count < 64 && prof_sql_column(at, count, &columns[count]))
+        count++;
+    return count ? prof_report_put_rows(output, &column_table, columns, count, err)
+                 : prof_fail(err, PROF_INVALID, "%s: no such view or table: `--list` prints them",
+                             name);
+}
 
 static enum prof_status print_lists(struct prof_report_output *output, struct prof_error *err)
 {
@@ -163,8 +191,10 @@ static int sql_run(const struct cli_command *command, int argc, char **argv)
         if (args.list)
             prof_json_object(&json, NULL);
     }
-    enum prof_status status = args.list ? print_lists(&output, &err)
-                                        : print_query(path, query, args.timeout_ns, &output, &err);
+    enum prof_status status = args.list && query ? print_source(query, &output, &err)
+                              : args.list
+                                  ? print_lists(&output, &err)
+                                  : print_query(path, query, args.timeout_ns, &output, &err);
     free(given);
     if (!status && output.json) {
         if (args.list)

@@ -76,6 +76,13 @@ struct prof_sql_source {
 };
 bool prof_sql_source(size_t index, struct prof_sql_source *source);
 
+/* Column `index` of what prof_sql_source has at `source`; false after the last. */
+struct prof_sql_column {
+    const char *name;
+    const char *text; /* what it holds, besides what its name says: _ns, bytes; or "" */
+};
+bool prof_sql_column(size_t source, size_t index, struct prof_sql_column *column);
+
 #ifdef __cplusplus
 }
 #endif

@@ -2,7 +2,9 @@
 """perfkit mcp: set questions on three captures are answered by tool calls alone, as SQL on the files answers them; every message is
 a line of at most 16 KiB; wrong requests get errors, and the next one an answer.
 
-    test_mcp.py PERFKIT REPORT_TOOL SQL_FOLDER WORK_FOLDER"""
+    test_mcp.py PERFKIT REPORT_TOOL SQL_FOLDER WORK_FOLDER [CAPTURE...]
+
+With captures the questions are asked of these; the largest message is printed."""
 import json
 import os
 import sqlite3
@@ -12,15 +14,16 @@ import unittest
 
 perfkit, tool, source, work = [os.path.abspath(a) for a in sys.argv[1:5]]
 os.makedirs(work, exist_ok=True)
-FIXTURES = ("normal", "awkward", "more")
+FIXTURES = sys.argv[5:] or ("normal", "awkward", "more")
+largest = 0
 
 
 def path_of(name):
-    return os.path.join(work, name + ".sqlite")
+    return name if name in sys.argv[5:] else os.path.join(work, name + ".sqlite")
 
 
 def setUpModule():
-    for name in (*FIXTURES, "hostile"):
+    for name in ("normal", "awkward", "more", "hostile"):
         subprocess.run([tool, "make", os.path.join(source, name + ".sql"), path_of(name)], check=True)
 
 
@@ -36,6 +39,8 @@ class Server:
     def receive(self):
         line = self.process.stdout.readline()
         assert line.endswith(b"\n") and len(line) <= 16384, len(line)
+        global largest
+        largest = max(largest, len(line))
         return json.loads(line)
 
     def request(self, method, params=None):
@@ -102,7 +107,7 @@ class Mcp(unittest.TestCase):
             report = json.loads(subprocess.run([perfkit, "report", "--json", capture], capture_output=True, check=True).stdout)
             self.assertEqual([(row["rule"], row["bound_ns"]) for row in findings], [(row["rule"], row["bound_ns"]) for row in report["findings"]["rows"]])
             # 8: what never was freed; 9: which ranges there are; 10: what a part of the time holds
-            self.assertEqual([row["bytes"] for row in ask("sql", capture=capture, query="never_freed", limit=1000)],
+            self.assertEqual([row["bytes"] for row in ask("sql", capture=capture, query="never_freed", limit=10 ** 6)],
                              [row[0] for row in self.sql(name, 'SELECT bytes FROM allocation WHERE "end" IS NULL ORDER BY bytes DESC')])
             self.assertEqual(sorted(values("SELECT DISTINCT name FROM ranges"), key=str),
                              sorted(self.sql(name, "SELECT DISTINCT value FROM range LEFT JOIN string ON string.id = range.name"), key=str))
@@ -111,9 +116,9 @@ class Mcp(unittest.TestCase):
 
     def test_every_tool_is_described_and_answers(self):
         listed = {row["name"]: row for row in self.server.request("tools/list")["result"]["tools"]}
-        self.assertEqual(set(listed), {"list_captures", "report", "findings", "explain", "iterations", "why", "memory", "diff", "gate", "sql", "sql_schema"})
+        self.assertEqual(set(listed), {"list_captures", "report", "findings", "explain", "iterations", "why", "memory", "diff", "verify", "what_if", "gate", "sql", "sql_schema"})
         given = {"capture": path_of("normal"), "before": path_of("normal"), "after": path_of("normal"), "rule": "pageable-copy", "number": 1,
-                 "query": "SELECT 1 AS one", "baseline": "none"}
+                 "query": "SELECT 1 AS one", "baseline": "none", "change": "memcpy=0"}
         for name, row in listed.items():
             self.assertTrue(row["annotations"]["readOnlyHint"])
             arguments = {key: given[key] for key in row["inputSchema"]["required"]}
@@ -195,4 +200,6 @@ class Mcp(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1], verbosity=2)
+    asked = unittest.main(argv=[sys.argv[0]] + ["Mcp.test_ten_questions"] * bool(sys.argv[5:]), verbosity=2, exit=False).result
+    print(f"largest message: {largest} bytes")
+    sys.exit(not asked.wasSuccessful())

@@ -62,6 +62,10 @@ class Views(unittest.TestCase):
             done = sql("--format", "csv", path_of("normal"), f"SELECT * FROM {listed['name']} LIMIT 1")
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertEqual(done.stdout.splitlines()[0].split(","), listed["columns"].split(", "))
+            described = json.loads(sql("--list", "--json", listed["name"]).stdout)["columns"]["rows"]
+            self.assertEqual([row["name"] for row in described], listed["columns"].split(", "))
+        self.assertIn("unusually long for its phase", sql("--list", "iterations").stdout)
+        self.assertEqual((sql("--list", "nosuch").returncode, sql("--list", path_of("normal")).returncode), (2, 0))
 
     def test_names_and_sums(self):
         for name in ("normal", "awkward", "more"):

@@ -324,28 +324,49 @@ void prof_sql_arrays_free(struct prof_sql_arrays *result)
 
 /* ---- what there is --------------------------------------------------------------------------- */
 
-bool prof_sql_source(size_t index, struct prof_sql_source *source)
+/* Its columns, which end with a NULL name; NULL: there are not so many. */
+static const struct prof_view_column *find_sql_source(size_t index, const char **name,
+                                                      const char **text)
 {
-    const struct prof_view_column *columns = NULL;
-    *source = (struct prof_sql_source){0};
-    for (const struct prof_view *v = prof_views; v->name && !source->name; v++) {
+    for (const struct prof_view *v = prof_views; v->name; v++) {
         if (!v->parts[0].columns || index--)
             continue;
-        source->name = v->name;
-        source->text = v->text;
-        columns = v->parts[0].columns;
+        *name = v->name;
+        *text = v->text;
+        return v->parts[0].columns;
     }
-    for (const struct prof_computed *t = prof_computed_tables; t->name && !source->name; t++) {
+    for (const struct prof_computed *t = prof_computed_tables; t->name; t++) {
         if (index--)
             continue;
-        source->name = t->name;
-        source->text = t->text;
-        columns = t->columns;
+        *name = t->name;
+        *text = t->text;
+        return t->columns;
     }
+    return NULL;
+}
+
+bool prof_sql_source(size_t index, struct prof_sql_source *source)
+{
+    *source = (struct prof_sql_source){0};
+    const struct prof_view_column *columns = find_sql_source(index, &source->name, &source->text);
     size_t used = 0;
     for (; columns && columns->name && used < sizeof source->columns; columns++)
         used +=
             strlen(sqlite3_snprintf((int)(sizeof source->columns - used), source->columns + used,
                                     "%s%s", used ? ", " : "", columns->name));
     return source->name != NULL;
+}
+
+bool prof_sql_column(size_t source, size_t index, struct prof_sql_column *column)
+{
+    const char *name, *text;
+    const struct prof_view_column *columns = find_sql_source(source, &name, &text);
+    while (columns && columns->name && index) {
+        columns++;
+        index--;
+    }
+    if (!columns || !columns->name)
+        return false;
+    *column = (struct prof_sql_column){.name = columns->name, .text = columns->text};
+    return true;
 }
