@@ -13,7 +13,7 @@
 #include "collectors/nvtx/nvtx.h"
 
 #define BLOCK_DOMAINS 62u
-#define MAX_BLOCKS (1u << 16) /* 128 MiB of address space, touched as threads come */
+#define MAX_BLOCKS (1u << 16) /* 192 MiB of address space, touched as threads come */
 #define MAX_CHAIN 128u        /* blocks of one thread: 7,936 domains */
 
 #define MARKED 128u /* levels for which it is kept one by one whether they were recorded */
@@ -30,6 +30,7 @@ struct block {
     struct block *more; /* the next BLOCK_DOMAINS domains */
     uint32_t generation;
     _Atomic uint32_t next_free; /* block number + 1 */
+    struct nvtx_open open;      /* in a thread's first block */
     struct level level[BLOCK_DOMAINS];
 };
 
@@ -93,6 +94,7 @@ static struct block *claim_depth_block(void)
         block = region + number;
     }
     block->more = NULL;
+    block->open.count = block->open.deep = 0;
     block->generation = nvtx_generation();
     for (unsigned i = 0; i < BLOCK_DOMAINS; i++)
         block->level[i] = (struct level){0};
@@ -151,6 +153,11 @@ static struct level *depth_level_of(uint32_t domain)
         link = &block->more;
     }
     return NULL;
+}
+
+struct nvtx_open *nvtx_open_ranges(void)
+{
+    return depth_level_of(0) ? &my_blocks->open : NULL;
 }
 
 /* Deeper than MARKED only what lies under a level that was not recorded cannot be kept. */

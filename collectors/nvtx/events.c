@@ -182,7 +182,12 @@ int nvtx_push(struct nvtx_object *domain, const struct nvtx_event *event, bool c
 
 int nvtx_pop(struct nvtx_object *domain, const struct pk_nvtx_payload_data *payloads, size_t count)
 {
-    uint64_t now = collector_now();
+    return nvtx_pop_at(domain, payloads, count, collector_now());
+}
+
+int nvtx_pop_at(struct nvtx_object *domain, const struct pk_nvtx_payload_data *payloads,
+                size_t count, uint64_t time)
+{
     bool active = nvtx_begin(); /* first: it learns of a fork */
     int level;
     bool captures;
@@ -190,7 +195,7 @@ int nvtx_pop(struct nvtx_object *domain, const struct pk_nvtx_payload_data *payl
         uint32_t domain_id = nvtx_domain_id(domain);
         collector_count(WIRE_COUNT_RANGE_POPPED, 1);
         nvtx_send_fields(domain, domain_id, 0, payloads, count);
-        emit_end(WIRE_RANGE_POP, domain_id, 0, now);
+        emit_end(WIRE_RANGE_POP, domain_id, 0, time);
     }
     if (captures)
         close_capture_range();

@@ -107,6 +107,17 @@ enum nvtx_pop { NVTX_POP_NONE, NVTX_POP_UNRECORDED, NVTX_POP_OURS };
  * was the parent's, before a fork. NONE: nothing is open. */
 enum nvtx_pop nvtx_depth_pop(uint32_t domain, int *level, bool *captures);
 
+/* The ranges of PyTorch that the calling thread has open, the innermost last (pytorch.c). */
+#define NVTX_OPEN 64u
+struct nvtx_open {
+    uint32_t count, deep; /* deep: so many more are open, which are not listed */
+    struct {
+        const void *key;
+        uint64_t since;
+    } range[NVTX_OPEN];
+};
+struct nvtx_open *nvtx_open_ranges(void); /* NULL without memory */
+
 /* ---- events.c: the ranges of --capture-range=nvtx:NAME --------------------------------------- */
 
 extern bool nvtx_capturing;    /* there is such an option; nothing else is looked at without it */
@@ -155,6 +166,8 @@ struct nvtx_event {
 int nvtx_push(struct nvtx_object *domain, const struct nvtx_event *event, bool captures);
 /* `payloads` (NULL = none): what the range is given at its end. */
 int nvtx_pop(struct nvtx_object *domain, const struct pk_nvtx_payload_data *payloads, size_t count);
+int nvtx_pop_at(struct nvtx_object *domain, const struct pk_nvtx_payload_data *payloads,
+                size_t count, uint64_t time);
 pk_nvtx_range_id nvtx_start(struct nvtx_object *domain, const struct nvtx_event *event,
                             bool captures);
 void nvtx_end(pk_nvtx_range_id id);

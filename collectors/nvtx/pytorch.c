@@ -42,6 +42,88 @@ static void push_range(struct nvtx_object *domain, int32_t type, const void *mes
     nvtx_push(domain, recorded, captures);
 }
 
+/* ---- what is open on a thread ----------------------------------------------------------------
+ *
+ * A program may end an operator (torch.profiler.record_function) on another thread than it began
+ * on. That thread has nothing to close; it leaves a note for the one that has, which closes the
+ * range, with the time of the note, when its next range begins or ends. */
+
+#define STRAYS 64u
+static struct {
+    _Atomic uint64_t number; /* 0 = being written */
+    _Atomic(const void *) key;
+    _Atomic uint64_t time;
+} strays[STRAYS];
+static _Atomic uint64_t stray_count;
+
+static void leave_stray(const void *key)
+{
+    uint64_t number = atomic_fetch_add(&stray_count, 1) + 1;
+    atomic_store(&strays[number % STRAYS].number, 0);
+    atomic_store(&strays[number % STRAYS].key, key);
+    atomic_store(&strays[number % STRAYS].time, collector_now());
+    atomic_store(&strays[number % STRAYS].number, number);
+}
+
+/* When what began when there were `since` notes was ended elsewhere; 0 = it was not. An address
+ * may have been another one's before. */
+static uint64_t stray_time(const void *key, uint64_t since)
+{
+    for (unsigned i = 0; i < STRAYS; i++) {
+        uint64_t number = atomic_load(&strays[i].number), time = atomic_load(&strays[i].time);
+        if (number > since && atomic_load(&strays[i].key) == key &&
+            atomic_load(&strays[i].number) == number)
+            return time;
+    }
+    return 0;
+}
+
+static void close_strays(struct nvtx_open *open)
+{
+    uint64_t time;
+    while (open->count && !open->deep &&
+           open->range[open->count - 1].since != atomic_load(&stray_count) &&
+           (time = stray_time(open->range[open->count - 1].key,
+                              open->range[open->count - 1].since)) != 0) {
+        open->count--;
+        nvtx_pop_at(NULL, NULL, 0, time);
+    }
+}
+
+/* A range of the default domain, found again by its key. */
+static void open_range(const void *key, int32_t type, const void *message, struct nvtx_event *event)
+{
+    struct nvtx_open *open = nvtx_open_ranges();
+    if (open)
+        close_strays(open);
+    if (open && open->count == NVTX_OPEN) {
+        open->deep++;
+    } else if (open) {
+        open->range[open->count].key = key;
+        open->range[open->count++].since = atomic_load(&stray_count);
+    }
+    push_range(NULL, type, message, event);
+}
+
+/* False: this thread has not opened it. */
+static bool close_range(const void *key)
+{
+    struct nvtx_open *open = nvtx_open_ranges();
+    if (open)
+        close_strays(open);
+    uint32_t at = open ? open->count : 0;
+    while (at > 0 && open->range[at - 1].key != key)
+        at--;
+    if (at > 0)
+        memmove(&open->range[at - 1], &open->range[at], (open->count-- - at) * sizeof *open->range);
+    else if (open && open->deep == 0)
+        return false;
+    else if (open)
+        open->deep--;
+    nvtx_pop(NULL, NULL, 0);
+    return true;
+}
+
 struct symbol {
     void *place;
     const char *name;
@@ -88,8 +170,7 @@ struct descriptor {
 static struct {
     uint64_t (*add)(struct callback callback);
     void (*remove)(uint64_t handle);
-    void (*disable)(uint64_t handle);
-    void (*enable)(uint64_t handle);
+    int (*profiler)(void); /* which one the calling thread has */
     void (*make)(void *function, uint8_t scope);
     void (*destroy)(void *function);
     void (*before)(void *function, struct descriptor what, int64_t sequence);
@@ -185,8 +266,7 @@ static bool find_torch(void)
     static const struct symbol symbols[] = {
         {&torch.add, "_ZN2at17addGlobalCallbackENS_22RecordFunctionCallbackE", false},
         {&torch.remove, "_ZN2at14removeCallbackEm", false},
-        {&torch.disable, "_ZN2at15disableCallbackEm", false},
-        {&torch.enable, "_ZN2at16reenableCallbackEm", false},
+        {&torch.profiler, "_ZN5torch8profiler4impl12profilerTypeEv", false},
         {&torch.make, "_ZN2at14RecordFunctionC1ENS_11RecordScopeE", false},
         {&torch.destroy, "_ZN2at14RecordFunctionD1Ev", false},
         {&torch.before,
@@ -246,25 +326,36 @@ static bool end_started_operator(const char *function)
     return true;
 }
 
+/* Where a program names operators itself (torch.autograd.profiler.emit_nvtx), which is up to each
+ * thread and the backward passes that it begins, ours would be there twice. */
+static bool program_names_operators(void)
+{
+    enum { PROFILER_NVTX = 3 };
+    return torch.profiler() == PROFILER_NVTX;
+}
+
 static void **operator_begins(void **context, const char *function)
 {
     int saved = errno;
+    *context = NULL;
+    if (program_names_operators())
+        return context;
     struct nvtx_event event = {0};
     memcpy(&event.sequence, function + sequence_at, sizeof event.sequence);
     event.has_sequence = (int64_t)event.sequence >= 0;
     const char *given = torch.name(function), *name = given ? given : "";
     if (!torch.is_async(function) || !start_operator(function, name, &event))
-        push_range(NULL, PK_NVTX_MESSAGE_ASCII, name, &event);
+        open_range(function, PK_NVTX_MESSAGE_ASCII, name, &event);
     errno = saved;
-    *context = NULL;
     return context;
 }
 
 static void operator_ends(const char *function, void *context)
 {
     (void)context;
-    if (!torch.is_async(function) || !end_started_operator(function))
-        nvtx_pop(NULL, NULL, 0);
+    if ((!torch.is_async(function) || !end_started_operator(function)) && !close_range(function) &&
+        !program_names_operators())
+        leave_stray(function);
 }
 
 static bool observe(void)
@@ -279,21 +370,18 @@ static bool observe(void)
 
 #endif
 
-/* 1: every operator is a range from now on, 0: none is, those apart that are open. Returns whether
- * that is so. */
-EXPORT int perfkit_pytorch_operators(int on);
+/* Every operator is a range from now on. Returns whether that is so. */
+EXPORT int perfkit_pytorch_operators(void);
 
-EXPORT int perfkit_pytorch_operators(int on)
+EXPORT int perfkit_pytorch_operators(void)
 {
 #if defined __x86_64__
     int saved = errno;
-    if (the_handle)
-        (on ? torch.enable : torch.disable)(the_handle);
-    bool done = the_handle || (on && observe());
+    bool done = the_handle || observe();
     errno = saved;
     return done;
 #else
-    return !on;
+    return 0;
 #endif
 }
 
@@ -398,12 +486,12 @@ static struct object *module_called(struct object *callable, struct object *cons
     struct nvtx_object *name = module ? named_module_at(module)->name : NULL;
     struct nvtx_event event = {0};
     if (name)
-        push_range(NULL, PK_NVTX_MESSAGE_REGISTERED, name, &event);
+        open_range(&event, PK_NVTX_MESSAGE_REGISTERED, name, &event);
     inside++;
     struct object *result = call_module(callable, args, count, names);
     inside--;
     if (name)
-        nvtx_pop(NULL, NULL, 0);
+        close_range(&event);
     return result;
 }
 

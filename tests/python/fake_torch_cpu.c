@@ -23,7 +23,6 @@ struct callback {
 struct known {
     struct callback callback;
     uint64_t handle; /* 0 = free */
-    bool enabled;
 };
 struct function {
     uint64_t count;
@@ -48,8 +47,8 @@ static __thread unsigned depth;
 EXPORT uint64_t fake_add(struct callback callback) __asm__(
     "_ZN2at17addGlobalCallbackENS_22RecordFunctionCallbackE");
 EXPORT void fake_remove(uint64_t handle) __asm__("_ZN2at14removeCallbackEm");
-EXPORT void fake_disable(uint64_t handle) __asm__("_ZN2at15disableCallbackEm");
-EXPORT void fake_enable(uint64_t handle) __asm__("_ZN2at16reenableCallbackEm");
+EXPORT int fake_profiler(void) __asm__("_ZN5torch8profiler4impl12profilerTypeEv");
+EXPORT void set_profiler(int type);
 EXPORT void fake_make(struct function *f,
                       uint8_t scope) __asm__("_ZN2at14RecordFunctionC1ENS_11RecordScopeE");
 EXPORT void fake_destroy(struct function *f) __asm__("_ZN2at14RecordFunctionD1Ev");
@@ -58,12 +57,12 @@ EXPORT void fake_before(struct function *f, struct descriptor what, int64_t sequ
     "reference_wrapperIKN3c1014FunctionSchemaEEEEl");
 EXPORT const char *fake_name(const struct function *f) __asm__("_ZNK2at14RecordFunction4nameEv");
 EXPORT bool fake_is_async(const struct function *f) __asm__("_ZNK2at14RecordFunction7isAsyncEv");
-EXPORT struct function *collective_begin(const char *name);
+EXPORT struct function *collective_begin(const char *name, int is_async);
 EXPORT void collective_end(struct function *f);
 EXPORT void operator_begin(const char *name, int64_t sequence, int backward);
 EXPORT void operator_end(void);
 
-static uint64_t change(uint64_t handle, const struct callback *callback, int enabled)
+static uint64_t change(uint64_t handle, const struct callback *callback)
 {
     static uint64_t last;
     pthread_mutex_lock(&lock);
@@ -72,11 +71,9 @@ static uint64_t change(uint64_t handle, const struct callback *callback, int ena
         if (known[i].handle != handle)
             continue;
         if (callback)
-            known[i] = (struct known){*callback, ++last, true};
-        else if (enabled < 0)
-            known[i].handle = 0;
+            known[i] = (struct known){*callback, ++last};
         else
-            known[i].enabled = enabled;
+            known[i].handle = 0;
         result = callback ? last : handle;
     }
     pthread_mutex_unlock(&lock);
@@ -87,22 +84,24 @@ uint64_t fake_add(struct callback callback)
 {
     if (callback.inputs || callback.outputs || callback.ids || callback.probability < 1)
         abort(); /* what costs PyTorch more than is needed */
-    return change(0, &callback, 1);
+    return change(0, &callback);
 }
 
 void fake_remove(uint64_t handle)
 {
-    change(handle, NULL, -1);
+    change(handle, NULL);
 }
 
-void fake_disable(uint64_t handle)
+static __thread int profiler; /* as torch::profiler::impl::ActiveProfilerType */
+
+int fake_profiler(void)
 {
-    change(handle, NULL, 0);
+    return profiler;
 }
 
-void fake_enable(uint64_t handle)
+void set_profiler(int type)
 {
-    change(handle, NULL, 1);
+    profiler = type;
 }
 
 void fake_make(struct function *f, uint8_t scope)
@@ -110,7 +109,7 @@ void fake_make(struct function *f, uint8_t scope)
     *f = (struct function){.scope = scope, .sequence = -1};
     pthread_mutex_lock(&lock);
     for (unsigned i = 0; i < MOST; i++)
-        if (known[i].handle && known[i].enabled && known[i].callback.scopes[scope])
+        if (known[i].handle && known[i].callback.scopes[scope])
             f->callbacks[f->count++] = known[i].callback;
     pthread_mutex_unlock(&lock);
 }
@@ -142,13 +141,13 @@ bool fake_is_async(const struct function *f)
     return f->is_async;
 }
 
-struct function *collective_begin(const char *name)
+struct function *collective_begin(const char *name, int is_async)
 {
     struct function *f = malloc(sizeof *f);
     if (!f)
         abort();
     fake_make(f, 0);
-    f->is_async = true;
+    f->is_async = is_async;
     fake_before(f, (struct descriptor){strlen(name), name, 0}, -1);
     return f;
 }

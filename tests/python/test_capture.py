@@ -324,6 +324,27 @@ class Observed(PyTorch):
         self.assertEqual({depth for depth, name, _ in seen if name == "Model"}, {0})
         self.assertEqual(db.execute("SELECT count(*) FROM range WHERE duration < 0").fetchone()[0], 0)
 
+    def test_another_threads_own_ranges(self):
+        """emit_nvtx of one thread: each operator of each thread is there once."""
+        names = [name for _, name, _ in self.ranges(self.open(self.train("emit-elsewhere").capture))]
+        self.assertEqual([names.count(name) for name in ("Model", "aten::mul", "aten::mul_")], [3, 4, 4])
+
+    def test_operators_that_are_handed_to_another_thread(self):
+        """Of which PyTorch does not know at their begin: no range of either thread is closed by them."""
+        db = self.open(self.train("handed").capture)
+        self.assert_conserved(db)
+        seen = [(depth, name) for depth, name, _ in self.ranges(db)]
+        for depth, name, count in ((0, "kept", 100), (0, "handed", 100), (0, "outer", 100),
+                                   (1, "inner", 100), (0, "Model", 2)):
+            self.assertEqual([row for row in seen if row[1] == name], [(depth, name)] * count)
+        ends = dict(db.execute("SELECT s.value, group_concat(r.start + r.duration) FROM range r JOIN string s "
+                               "ON s.id = r.name WHERE s.value IN ('handed', 'outer', 'inner') GROUP BY 1"))
+        handed, outer, inner = ([int(end) for end in ends[name].split(",")]
+                                for name in ("handed", "outer", "inner"))
+        self.assertEqual([len(handed), len(outer), len(inner)], [100] * 3)
+        for a, b, c in zip(sorted(handed), sorted(inner), sorted(outer)):
+            self.assertTrue(a <= b <= c, (a, b, c))
+
     def test_another_pytorch(self):
         """One that does not behave as known is left alone."""
         db = self.open(self.train(env=self.environment(PERFKIT_TEST_TORCH="twice")).capture)

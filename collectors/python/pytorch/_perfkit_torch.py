@@ -52,40 +52,6 @@ def _collections(library):
 # ---- operators -----------------------------------------------------------------------------------
 
 
-def _observed(library, profiler):
-    """Are the operators recorded by the library? It makes way where the program names them itself."""
-    if not library.perfkit_pytorch_operators(1):
-        return False
-    enter, leave = profiler.emit_nvtx.__enter__, profiler.emit_nvtx.__exit__
-    lock, inside = threading.Lock(), [0]
-
-    def change(by):
-        with lock:
-            inside[0] += by
-            library.perfkit_pytorch_operators(int(inside[0] == 0))
-
-    @functools.wraps(enter)
-    def __enter__(self):
-        if not getattr(self, "enabled", True):
-            return enter(self)
-        change(1)
-        try:
-            return enter(self)
-        except BaseException:
-            change(-1)
-            raise
-
-    @functools.wraps(leave)
-    def __exit__(self, *error):
-        try:
-            return leave(self, *error)
-        finally:
-            if getattr(self, "enabled", True):
-                change(-1)
-    profiler.emit_nvtx.__enter__, profiler.emit_nvtx.__exit__ = __enter__, __exit__
-    return True
-
-
 class _State:
     """A thread's: kept in its locals, which end with the thread, on it."""
 
@@ -297,7 +263,7 @@ def _nvtx_of(torch):
 
 def _operators(torch, library):
     """How they are recorded, and what does so in each thread."""
-    if _observed(library, torch.autograd.profiler):
+    if library.perfkit_pytorch_operators():
         return "operators", None
     _nvtx_of(torch)
     operators = _Operators(torch.autograd.profiler)

@@ -58,6 +58,34 @@ def main():
     if "emit" in sys.argv:  # the program's own NVTX ranges
         with torch.autograd.profiler.emit_nvtx(enabled="disabled" not in sys.argv):
             step()
+    if "emit-elsewhere" in sys.argv:  # the same in another thread, while this one goes on
+        entered, leave = threading.Event(), threading.Event()
+
+        def emit():
+            with torch.autograd.profiler.emit_nvtx():
+                entered.set()
+                leave.wait()
+                torch.mul()
+        thread = threading.Thread(target=emit)
+        thread.start()
+        entered.wait()
+        step()
+        leave.set()
+        thread.join()
+    if "handed" in sys.argv:  # another thread ends it, inside of an operator of its own
+        for _ in range(100):  # more than are noted
+            torch._C._cpu.collective_end(torch._C._cpu.collective_begin(b"kept", 0))
+            handed = torch._C._cpu.collective_begin(b"handed", 0)
+
+            def end():
+                torch._C._cpu.operator_begin(b"outer", -1, 0)
+                torch._C._cpu.collective_end(handed)
+                torch._C._cpu.operator_begin(b"inner", -1, 0)
+                torch._C._cpu.operator_end()
+                torch._C._cpu.operator_end()
+            thread = threading.Thread(target=end)
+            thread.start()
+            thread.join()
     if "interrupt" in sys.argv:  # while the modules in it are named
         class Interrupted(Layer):
             def named_modules(self, prefix=""):
@@ -68,7 +96,7 @@ def main():
             print("interrupted")
     if "collective" in sys.argv:  # another thread ends it
         for _ in range(3):
-            work = torch._C._cpu.collective_begin(b"gloo:all_reduce")
+            work = torch._C._cpu.collective_begin(b"gloo:all_reduce", 1)
             thread = threading.Thread(target=torch._C._cpu.collective_end, args=(work,))
             thread.start()
             thread.join()

@@ -27,6 +27,7 @@ def work():
 def ranged(name, sequence, body, state):
     if _C._cpu is None:
         return told(name, sequence, body, state)
+    _C._cpu.set_profiler(3 if state else 0)
     _C._cpu.operator_begin(name.encode(), -1 if sequence is None else sequence, "Backward" in name)
     try:
         return told(name, sequence, body, state)
