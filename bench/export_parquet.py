@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Time and memory of `perfkit export --to parquet` on a capture of any number of kernels.
+"""Time and memory of `perfkit export --format parquet` on a capture of any number of kernels.
 
     bench/export_parquet.py PERFKIT [--kernels 10000000] [--folder /tmp] [--keep]
 
@@ -45,7 +45,7 @@ def main():
         write_trace(trace, 30e6)
         subprocess.run([asked.perfkit, "import", trace, "-o", capture, "--force", "-q"], check=True)
         grow(capture, asked.kernels)
-        wall, cpu, peak = measure([asked.perfkit, "export", capture, "--to", "parquet", output, "--force", "-q"])
+        wall, cpu, peak = measure([asked.perfkit, "export", capture, "--format", "parquet", output, "--force", "-q"])
         print(json.dumps({"kernels": asked.kernels, "capture_bytes": os.stat(capture).st_size, "parquet_bytes": size_of(output),
                           "kernel_bytes_a_row": round(os.stat(os.path.join(output, "kernel.parquet")).st_size / asked.kernels, 1),
                           "seconds": round(wall, 1), "cpu_seconds": round(cpu, 1), "peak_mib": round(peak)}))

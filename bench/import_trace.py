@@ -71,7 +71,7 @@ def main():
         events = write_trace(trace, asked.gigabytes * 1e9)
         for what, source, command in (
                 ("import of a trace", trace, [asked.perfkit, "import", trace, "-o", capture, "--force", "-q"]),
-                ("export to nsys", capture, [asked.perfkit, "export", capture, "--to", "nsys", export, "--force", "-q"]),
+                ("export to nsys", capture, [asked.perfkit, "export", capture, "--format", "nsys", export, "--force", "-q"]),
                 ("import of that", export, [asked.perfkit, "import", export, "-o", again, "--force", "-q"])):
             wall, cpu, peak = measure(command)
             print(json.dumps({"what": what, "bytes": os.stat(source).st_size, "trace_events": events, "seconds": round(wall, 1),

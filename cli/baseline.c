@@ -36,7 +36,7 @@ static const struct cli_option options_table[] = {
     CLI_OPTION(options, label, "label", 'l', TEXT, "TEXT",
                "save: name of the session, as the number of a CI job; with the same label again "
                "the runs join it"),
-    CLI_OPTION(options, keep, "keep", 'k', COUNT, "N", "rm: keep the last N sessions"),
+    CLI_OPTION(options, keep, "sessions", 0, COUNT, "N", "rm: keep the last N sessions"),
     CLI_OPTION(options, html, "html", 0, FILE, "OUT",
                "show: the history as a page of charts for a browser"),
     CLI_FORCE_ROW(options, force, "export: replace the file if it exists"),
@@ -50,7 +50,7 @@ static const struct cli_text_row examples[] = {
     {"perfkit baseline save main --label $GITHUB_RUN_ID a.sqlite b.sqlite",
      "One session of two runs."},
     {"perfkit baseline show main --html main.html", "The trend of each metric over sessions."},
-    {"perfkit baseline rm main --keep 50", "Forget all but the last 50 sessions."},
+    {"perfkit baseline rm main --sessions 50", "Forget all but the last 50 sessions."},
     {"perfkit baseline export main main.json", "Hand it to another machine of the same kind."},
     {"perfkit baseline import main.json", "Add its sessions here; those that are there stay once."},
     {0},
@@ -501,7 +501,7 @@ static bool are_of_verb(const struct options *args, const char *verb, struct pro
         bool given;
     } rows[] = {{"--html", "show", args->html != NULL},
                 {"--label", "save", args->label != NULL},
-                {"--keep", "rm", args->keep != 0},
+                {"--sessions", "rm", args->keep != 0},
                 {"--force", "export", args->force}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         if (rows[i].given && strcmp(rows[i].verb, verb) != 0) {

@@ -119,7 +119,7 @@ static const char *const shapes[] = {"nsys", "parquet", NULL};
 static exchange_call *const calls[] = {prof_export_nsys, prof_export_parquet};
 
 static const struct cli_option export_options[] = {
-    CLI_OPTION(export_options, shape, "to", 0, CHOICE, "SHAPE",
+    CLI_OPTION(export_options, shape, "format", 0, CHOICE, "NAME",
                "nsys: the SQLite file that `nsys export` makes, schema 3.25; parquet: a folder "
                "with a file for each table, for DuckDB, Spark and others",
                .words = shapes, .fallback = "nsys"),
@@ -132,9 +132,9 @@ static const struct cli_option export_options[] = {
 };
 
 static const struct cli_text_row export_examples[] = {
-    {"perfkit export train.sqlite --to nsys train-nsys.sqlite",
+    {"perfkit export train.sqlite --format nsys train-nsys.sqlite",
      "For scripts made for Nsight Systems."},
-    {"perfkit export train.sqlite --to parquet train.parquet", "For queries over many runs."},
+    {"perfkit export train.sqlite --format parquet train.parquet", "For queries over many runs."},
     {"nsys stats --report cuda_gpu_kern_sum train-nsys.sqlite", "Its own reports on it."},
     {0},
 };

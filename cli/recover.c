@@ -29,12 +29,12 @@ struct recover_options {
 static const struct cli_option recover_options[] = {
     CLI_OPTION(recover_options, output, "output", 'o', FILE, "FILE", "capture file to write",
                .fallback = "where perfkit run was to put it"),
-    CLI_OPTION(recover_options, wait, "wait", 'w', FLAG, NULL,
+    CLI_OPTION(recover_options, wait, "follow", 0, FLAG, NULL,
                "go on recording until the program's processes have ended"),
     CLI_FORCE_ROW(recover_options, force,
                   "finish now although processes of the program still run; what they do afterwards "
                   "is not recorded"),
-    CLI_OPTION(recover_options, keep, "keep", 'k', FLAG, NULL,
+    CLI_OPTION(recover_options, keep, "keep-spool", 0, FLAG, NULL,
                "leave the spool folder where it is"),
     CLI_QUIET_ROW(recover_options, quiet, "print no summary, only errors"),
     {0},
@@ -132,7 +132,7 @@ static enum prof_status open_spool(struct recover *recover, struct prof_error *e
     return status;
 }
 
-/* Finished already, by perfkit or by an earlier recover with --keep. */
+/* Finished already, by perfkit or by an earlier recover with --keep-spool. */
 static bool is_finished(const char *path)
 {
     struct prof_capture *capture;
@@ -177,7 +177,7 @@ static bool catch_up(struct recover *recover)
     } while (!cli_interrupted());
     cli_say(recover->name,
             "%u process%s of the program still run%s; what was recorded so far is in %s, what "
-            "follows goes to %s: end the program first, or take over with --wait, or finish now "
+            "follows goes to %s: end the program first, or take over with --follow, or finish now "
             "with --force",
             recover->alive, recover->alive == 1 ? "" : "es", recover->alive == 1 ? "s" : "",
             recover->capture.live, recover->spool.path);

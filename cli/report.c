@@ -20,7 +20,7 @@
 struct report_options {
     unsigned format, top, findings, why;
     bool json, all, ranks, memory, iterations, quiet;
-    const char *baseline;
+    const char *baseline; /* the first of two operands */
     const char *stats, *html, *chrome_trace, *perfetto, *flamegraph, *speedscope, *pprof, *otlp;
     const char *prometheus, *roofline, *plots;
     unsigned roofline_of, weight;
@@ -65,8 +65,6 @@ static const struct cli_option report_options[] = {
                "only the N-th iteration: where it took longer than the others, and what began it"),
     CLI_OPTION(report_options, html, "html", 0, FILE, "OUT",
                "one self-contained page for a browser", .group = "Into files"),
-    CLI_OPTION(report_options, baseline, "baseline", 0, FILE, "FILE",
-               "with --html: another capture, whose differences the page shows, as a first FILE"),
     CLI_OPTION(
         report_options, chrome_trace, "chrome-trace", 0, FILE, "OUT",
         "a timeline for Perfetto, chrome://tracing, HTA or TensorBoard; OUT.gz is compressed"),
@@ -528,10 +526,6 @@ static int report_run(const struct cli_command *command, int argc, char **argv)
     if (!cli_parse(command, argc, argv, &args, &operands, &exit_status))
         return exit_status;
     args.format++;
-    if (operands.count == 2 && args.baseline) {
-        cli_say(command->name, "two captures are compared: give the first one or --baseline");
-        return CLI_USAGE;
-    }
     if (operands.count == 2)
         args.baseline = operands.values[0];
     if (!check_report_options(command->name, &args, files))

@@ -37,7 +37,7 @@ static const struct cli_option serve_options[] = {
                "kernels with series of their own, by their time; those that had one keep it, up to "
                "twice as many",
                .fallback = "50", .most = 1000),
-    CLI_OPTION(serve_options, delay, "delay", 'd', TIME, "TIME",
+    CLI_OPTION(serve_options, delay, "refresh", 'd', TIME, "TIME",
                "between two looks at the capture, at least 100ms", .fallback = "2s"),
     CLI_OPTION(serve_options, iteration, "iteration", 'i', TEXT, "RANGE[@DOMAIN]",
                "the NVTX range that is one iteration",

@@ -47,7 +47,7 @@ static const struct cli_option top_options[] = {
                "what rates and shares are of: the last whole seconds, up to 60, or all. Without it "
                "10s while it is recorded, all of a finished capture",
                .words = windows),
-    CLI_OPTION(top_options, interval, "delay", 'd', TIME, "TIME",
+    CLI_OPTION(top_options, interval, "refresh", 'd', TIME, "TIME",
                "between two refreshes, at least 100ms", .fallback = "1s"),
     CLI_ITERATION_ROW(top_options, iteration),
     CLI_SKIP_ROW(top_options, skip),
@@ -55,7 +55,7 @@ static const struct cli_option top_options[] = {
                "only characters that every terminal has"),
     CLI_OPTION(top_options, file, "output", 'o', FILE, "FILE",
                "capture file to write; else named as by perfkit run", .group = "With a command"),
-    CLI_OPTION(top_options, log, "log", 0, FILE, "FILE",
+    CLI_OPTION(top_options, log, "program-log", 0, FILE, "FILE",
                "what the program prints on its standard output and error",
                .fallback = "the capture's name with .out"),
     {0},
@@ -231,11 +231,12 @@ static enum prof_status show_top(const struct top_capture *capture,
 
 /* ---- options of perfkit run ------------------------------------------------------------------ */
 
-/* Before -- also options of `perfkit run` are taken, but for those that this command has itself. */
+/* Before -- also options of `perfkit run` are taken. --output and --iteration are both commands';
+ * that of --ring is given to it by take_run_options. */
 struct run_words {
     char **words; /* NULL ends them */
     size_t count;
-    bool force;
+    bool force, ring;
 };
 
 /* Of a table the option that a word names; NULL = it names none. *with_value: the value is the
@@ -259,14 +260,19 @@ static const struct cli_option *option_named(const struct cli_option *options, c
 /* Take them out of argv. False: out of memory. */
 static bool take_run_options(int *argc, char **argv, struct run_words *run)
 {
-    int kept = 1;
-    run->words = calloc((size_t)*argc + 1, sizeof *run->words);
+    int kept = 1, iteration = 0, iteration_end = 0;
+    run->words = calloc((size_t)*argc + 3, sizeof *run->words);
     for (int i = 1; run->words && i < *argc; i++) {
         bool with_value = false;
         const struct cli_option *own = option_named(top_options, argv[i], &with_value);
         const struct cli_option *of_run =
             own ? NULL : option_named(run_command.options, argv[i], &with_value);
         run->force |= of_run && !strcmp(of_run->name, "force");
+        run->ring |= of_run && !strcmp(of_run->name, "ring");
+        if (own && !strcmp(own->name, "iteration")) {
+            iteration = kept;
+            iteration_end = kept + 1 + (with_value && i + 1 < *argc);
+        }
         for (int words = 1 + ((own || of_run) && with_value && i + 1 < *argc); words; words--) {
             if (of_run)
                 run->words[run->count++] = argv[i];
@@ -275,6 +281,8 @@ static bool take_run_options(int *argc, char **argv, struct run_words *run)
             i += words > 1;
         }
     }
+    for (int i = iteration; run->words && run->ring && i < iteration_end; i++)
+        run->words[run->count++] = argv[i];
     *argc = run->words ? kept : *argc;
     argv[*argc] = NULL;
     return run->words != NULL;
@@ -398,7 +406,7 @@ static const char *top_options_error(const struct top_options *options,
         return "--once and --json exclude each other: give one";
     if (is_time(options->iteration))
         return "--iteration is the NVTX range of an iteration: the time between refreshes is "
-               "--delay";
+               "--refresh";
     if (program && operands->count)
         return "a file and a command exclude each other: give one";
     if (program && !program[0])
@@ -406,7 +414,7 @@ static const char *top_options_error(const struct top_options *options,
     if (program && options->once)
         return "--once shows a capture: start the command with perfkit run, or use --json";
     if (!program && (options->file || options->log))
-        return "--output and --log go with a command: give one after --";
+        return "--output and --program-log go with a command: give one after --";
     if (options->count && !options->json)
         return "--count goes with --json";
     if (!options->json && (views & (views - 1)))
@@ -496,9 +504,9 @@ const struct cli_command top_command = {
     .text = "Shows kernels, streams, memcpys, memsets, memory, NVTX ranges, processes, findings, "
             "devices and the health of the recording, of a capture that is being recorded or of a "
             "finished one. Without a file: of the program that `perfkit run` is recording. With a "
-            "command: starts it under `perfkit run`, whose options are taken too (but --delay, "
-            "--iteration and --log are this command's), with what it prints in a file. F1 in it "
-            "explains the keys. Watching does not change what is recorded, and leaving it leaves "
+            "command: starts it under `perfkit run`, whose options are taken too, with what it "
+            "prints in a file. F1 in it explains the keys. Watching does not change what is "
+            "recorded, and leaving it leaves "
             "the program alone.",
     .options = top_options,
     .examples = top_examples,

@@ -183,7 +183,7 @@ class Growing(Case):
 
     def test_counters_never_decrease_when_the_largest_change(self):
         self.add("first", 10, 1000, 0)
-        server = self.serve("--top", "1", "--delay", "100ms", self.path)
+        server = self.serve("--top", "1", "--refresh", "100ms", self.path)
         seen = [server.metrics()]
         self.assertEqual(server.state(seen[0]), "recording")
         sum_ns = 1000
@@ -205,7 +205,7 @@ class Growing(Case):
         self.add("first", 10, 1000, 0)
         copy = "INSERT INTO transfer(start, duration, stream, kind, bytes) VALUES(?, 100, 1, 1, 64)"
         self.db.execute(copy, (700,))
-        server = self.serve("--delay", "100ms", self.path)
+        server = self.serve("--refresh", "100ms", self.path)
         counters = ("perfkit_kernel_invocations_total", "perfkit_kernel_time_seconds_total",
                     "perfkit_gpu_operations_total", "perfkit_gpu_operation_time_seconds_total")
         operations = lambda s: sum(s["perfkit_gpu_operations_total"].values())
@@ -231,7 +231,7 @@ class Growing(Case):
 
     def test_a_file_that_vanishes_and_one_that_takes_its_place(self):
         self.add("first", 10, 1000, 0)
-        server = self.serve("--delay", "100ms", self.path)
+        server = self.serve("--refresh", "100ms", self.path)
         self.db.close()
         for end in ("", "-wal", "-shm"):
             if os.path.exists(self.path + end):

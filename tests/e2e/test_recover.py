@@ -112,7 +112,7 @@ class Recover(e2e.Case):
         folder, = self.spool_folders()
         choose = random.Random()
         for i in range(100 if e2e.LONG else 15):
-            recover = subprocess.Popen([e2e.PERFKIT, "recover", "--quiet", "--keep", folder],
+            recover = subprocess.Popen([e2e.PERFKIT, "recover", "--quiet", "--keep-spool", folder],
                                        env=e2e.clean_environment(), cwd=self.folder)
             time.sleep(choose.uniform(0, 0.1))
             recover.kill()
@@ -123,10 +123,10 @@ class Recover(e2e.Case):
     def test_twice(self):
         capture, progress = self.interrupted()
         folder, = self.spool_folders()
-        self.recover("--keep", folder)
+        self.recover("--keep-spool", folder)
         with open(capture, "rb") as file:
             first = file.read()
-        self.recover("--keep", folder)
+        self.recover("--keep-spool", folder)
         self.recover(capture)
         self.recover(folder)
         with open(capture, "rb") as file:
@@ -162,13 +162,13 @@ class Recover(e2e.Case):
         return process.capture, progress, folder
 
     def test_while_the_program_runs(self):
-        """A plain recover declines and loses nothing; --wait records to the end."""
+        """A plain recover declines and loses nothing; --follow records to the end."""
         capture, progress, folder = self.begin_running()
         declined = self.recover(folder, status=1)
         self.assertIn(b"still run", declined.err)
         self.assertEqual(declined.err.count(b"\n"), 1)
         time.sleep(0.1)
-        self.recover("--wait", folder)
+        self.recover("--follow", folder)
         self.assertEqual(set(self.reap().values()), {self.status})
         self.assert_exactly_once(capture, e2e.read_progress(progress))
 

@@ -20,7 +20,7 @@ FEED = os.path.join(e2e.BUILD, "bin", "bench_top_feed")
 
 class Serve(e2e.Case):
     def serve(self, *words):
-        server = Server(e2e.PERFKIT, "--delay", "100ms", *words, env=e2e.clean_environment())
+        server = Server(e2e.PERFKIT, "--refresh", "100ms", *words, env=e2e.clean_environment())
         if server.port is None:
             self.skipTest(server.line.strip())
         self.addCleanup(lambda: self.assertEqual(server.stop(), 0))
@@ -58,7 +58,7 @@ class Serve(e2e.Case):
         self.assertEqual(list(last["perfkit_dropped_records_total"].values()), [0])
 
     def test_a_recording_that_comes_later(self):
-        server = Server(e2e.PERFKIT, "--delay", "100ms", "--attach", env=dict(e2e.clean_environment(), TMPDIR=self.spools))
+        server = Server(e2e.PERFKIT, "--refresh", "100ms", "--attach", env=dict(e2e.clean_environment(), TMPDIR=self.spools))
         if server.port is None:
             self.skipTest(server.line.strip())
         self.addCleanup(lambda: self.assertEqual(server.stop(), 0))

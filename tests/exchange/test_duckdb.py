@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""DuckDB reads what perfkit export --to parquet writes, and the queries of docs/guide/parquet.md say what is true of a fleet
+"""DuckDB reads what perfkit export --format parquet writes, and the queries of docs/guide/parquet.md say what is true of a fleet
 of captures made here. Exit 77 without DuckDB.
 
     test_duckdb.py PERFKIT REPORT_TOOL REPORT_SCENES WORK_FOLDER PARQUET_MD
@@ -80,7 +80,7 @@ def write_part(day, run, rank):
         out.write("".join(sql))
     subprocess.run([tool, "make", capture + ".sql", capture], check=True)
     os.makedirs(os.path.dirname(folder), exist_ok=True)
-    subprocess.run([perfkit, "export", "-q", capture, "--to", "parquet", folder], check=True)
+    subprocess.run([perfkit, "export", "-q", capture, "--format", "parquet", folder], check=True)
 
 
 def page_queries():
@@ -99,7 +99,7 @@ class Tables(unittest.TestCase):
         statements, wanted = [], []
         for name, capture in CAPTURES.items():
             folder = os.path.join(work, name + ".parquet")
-            subprocess.run([perfkit, "export", "-q", capture, "--to", "parquet", folder], check=True)
+            subprocess.run([perfkit, "export", "-q", capture, "--format", "parquet", folder], check=True)
             for file in sorted(os.listdir(folder)):
                 table = file[:-len(".parquet")]
                 numbers = [row[1] for row in ask(capture, f"PRAGMA table_info({table})") if row[2] in ("INTEGER", "REAL")]
@@ -119,7 +119,7 @@ class Tables(unittest.TestCase):
     def test_text_and_types(self):
         folder = os.path.join(work, "both.parquet")
         if not os.path.isdir(folder):
-            subprocess.run([perfkit, "export", "-q", CAPTURES["both"], "--to", "parquet", folder], check=True)
+            subprocess.run([perfkit, "export", "-q", CAPTURES["both"], "--format", "parquet", folder], check=True)
         names, described, skipped = duckdb(f"SELECT DISTINCT name FROM '{folder}/kernel.parquet' ORDER BY 1",
                                            f"DESCRIBE SELECT * FROM '{folder}/range.parquet'",
                                            f"SELECT count(*) FROM '{folder}/kernel.parquet' WHERE start > 1000000000")

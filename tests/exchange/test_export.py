@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""perfkit export --to nsys: what readers of Nsight Systems' files ask of them holds, and nothing is lost or
+"""perfkit export --format nsys: what readers of Nsight Systems' files ask of them holds, and nothing is lost or
 counted twice on the way.
 
     test_export.py PERFKIT REPORT_TOOL REPORT_SCENES WORK_FOLDER
@@ -66,7 +66,7 @@ def run(*arguments, **options):
 def setUpModule():
     for name, capture in CAPTURES.items():
         EXPORTS[name] = os.path.join(work, name + "-nsys.sqlite")
-        done = run(capture, "--to", "nsys", EXPORTS[name])
+        done = run(capture, "--format", "nsys", EXPORTS[name])
         assert done.returncode == 0, done.stderr
 
 
@@ -164,7 +164,7 @@ class Stacks(unittest.TestCase):
                     (4, NULL, 4, 1), (5, 6, 2, 1), (6, 5, 2, 1);
                 UPDATE kernel SET stack = 3; UPDATE transfer SET stack = 4; UPDATE memset SET stack = 6;
                 UPDATE api_call SET stack = 99;""")
-        done = run(capture, "--to", "nsys", out, "--force")
+        done = run(capture, "--format", "nsys", out, "--force")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("files and lines of call stacks", done.stderr)
         self.assertEqual(ask(out, "SELECT c.stackDepth, s.value, m.value, c.unresolved, c.originalIP FROM CUDA_CALLCHAINS c JOIN "
@@ -248,7 +248,7 @@ class Numbers(unittest.TestCase):
                             ("void <unnamed>::warp_forward<(bool)0>(int)", "warp_forward")):
             with sqlite3.connect(capture) as db:
                 db.execute("UPDATE string SET value = ? WHERE id IN (SELECT coalesce(demangled, name) FROM launch_config LIMIT 1)", (name,))
-            self.assertEqual(run(capture, "--to", "nsys", out, "--force").returncode, 0)
+            self.assertEqual(run(capture, "--format", "nsys", out, "--force").returncode, 0)
             self.assertIn((short,), ask(out, "SELECT DISTINCT s.value FROM CUPTI_ACTIVITY_KIND_KERNEL k JOIN StringIds d ON d.id = k.demangledName "
                                              "JOIN StringIds s ON s.id = k.shortName WHERE d.value = '%s'" % name))
 
@@ -373,7 +373,7 @@ class OtherReaders(unittest.TestCase):
         shutil.copy(CAPTURES["both"], capture)
         with sqlite3.connect(capture) as db:
             db.execute("UPDATE kernel SET api_lead = abs(api_lead)")
-        self.assertEqual(run(capture, "--to", "nsys", opencl, "--force").returncode, 0)
+        self.assertEqual(run(capture, "--format", "nsys", opencl, "--force").returncode, 0)
         for path in (EXPORTS["normal"], opencl):
             self.read("nsys-perfetter", "-m", "lib.nsys_perfetter", "--nsys-report", path, "--output", out,
                       PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION="python")

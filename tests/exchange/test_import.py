@@ -393,7 +393,7 @@ def parts(told):
 class RoundTrip(unittest.TestCase):
     def both(self, scene):
         middle, back = path_of(scene + "-nsys.sqlite"), path_of(scene + "-back.sqlite")
-        self.assertEqual(run("export", CAPTURES[scene], "--to", "nsys", middle, "--force").returncode, 0)
+        self.assertEqual(run("export", CAPTURES[scene], "--format", "nsys", middle, "--force").returncode, 0)
         self.assertEqual(run("import", middle, "-o", back, "--force").returncode, 0)
         return CAPTURES[scene], back
 
@@ -750,7 +750,7 @@ class Samples(unittest.TestCase):
             told = [(row["name"], row["count"], row["total_ns"]) for row in report(out)["kernels"]["rows"]]
             self.assertEqual(sorted(row[1:] for row in told), sorted(row[1:] for row in ask(sample, by_name)), sample)
             back = path_of("back-nsys.sqlite")
-            self.assertEqual(run("export", out, "--to", "nsys", back, "--force").returncode, 0)
+            self.assertEqual(run("export", out, "--format", "nsys", back, "--force").returncode, 0)
             short = ("SELECT DISTINCT d.value, s.value FROM CUPTI_ACTIVITY_KIND_KERNEL k JOIN StringIds d ON d.id = demangledName JOIN StringIds s ON "
                      "s.id = shortName ORDER BY 1")
             self.assertEqual(ask(sample, short), ask(back, short), sample)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""perfkit export --to parquet: every value of every table arrives, whatever it is; the folder is there whole or not at all.
+"""perfkit export --format parquet: every value of every table arrives, whatever it is; the folder is there whole or not at all.
 
     test_parquet.py PERFKIT REPORT_TOOL REPORT_SCENES WORK_FOLDER
 """
@@ -62,7 +62,7 @@ def folder(name):
 
 
 def run(*arguments, **options):
-    return subprocess.run([perfkit, "export", "--to", "parquet", *arguments], capture_output=True, text=True, errors="replace", check=False,
+    return subprocess.run([perfkit, "export", "--format", "parquet", *arguments], capture_output=True, text=True, errors="replace", check=False,
                           **options)
 
 
@@ -267,14 +267,14 @@ class Folders(unittest.TestCase):
         self.assertIn("cannot write", done.stderr)
 
     def test_too_large_for_the_disk(self):
-        done = subprocess.run(["bash", "-c", "ulimit -f 64; trap '' XFSZ; exec \"$@\"", "-", perfkit, "export", "--to", "parquet",
+        done = subprocess.run(["bash", "-c", "ulimit -f 64; trap '' XFSZ; exec \"$@\"", "-", perfkit, "export", "--format", "parquet",
                                CAPTURES["wide"], folder("limited")], capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, 1, done.stderr)
         self.assertRegex(done.stderr, r"cannot write .*limited\.parquet/\w+\.parquet: ")
         self.assertEqual(leftovers("limited"), [])
 
     def test_interrupted(self):
-        child = subprocess.Popen([perfkit, "export", "--to", "parquet", CAPTURES["wide"], folder("broken")], stderr=subprocess.PIPE, text=True)
+        child = subprocess.Popen([perfkit, "export", "--format", "parquet", CAPTURES["wide"], folder("broken")], stderr=subprocess.PIPE, text=True)
         while not leftovers("broken") and child.poll() is None:
             time.sleep(0.001)
         child.send_signal(signal.SIGINT)

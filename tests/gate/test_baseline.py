@@ -41,7 +41,7 @@ class Baselines(Case):
         self.assertEqual(shown.splitlines()[0].split(), ["Session", "Saved", "(UTC)", "Label", "Commit", "Runs"])
         self.assertRegex(shown.splitlines()[1], r"^ +1  \d{4}-\d\d-\d\d \d\d:\d\d  job 7 .* 2$")
         self.assertIn("device", shown)
-        self.perfkit("baseline", "rm", "main", "--keep", "1")
+        self.perfkit("baseline", "rm", "main", "--sessions", "1")
         self.assertEqual(len(self.runs()), 1)
         self.perfkit("baseline", "rm", "main")
         self.refused("baseline", "show", "main", saying="holds no baselines")

@@ -226,7 +226,7 @@ class Rows(unittest.TestCase):
         self.assertEqual(report["capture"]["state"], "merged")
         self.assertTrue(report["trust"]["complete"])
         for arguments in (["report", out, "--html", path_of("w.html")], ["report", out, "--chrome-trace", path_of("w.json")],
-                          ["top", out, "--once"], ["export", out, "--to", "nsys", path_of("w.nsys.sqlite")],
+                          ["top", out, "--once"], ["export", out, "--format", "nsys", path_of("w.nsys.sqlite")],
                           ["diff", out, out]):
             done = subprocess.run([perfkit, *arguments], capture_output=True, text=True, check=False)
             self.assertEqual(done.returncode, 0, (arguments, done.stderr))

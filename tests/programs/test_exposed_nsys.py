@@ -30,7 +30,7 @@ class Exposed(unittest.TestCase):
         self.capture, self.export = self.path("capture.sqlite"), self.path("nsys.sqlite")
         subprocess.run([tool("report_tool"), "make", os.path.join(ROOT, "tests", "report", "recorded_slow_rank.sql"), self.capture],
                        check=True)
-        subprocess.run([tool("perfkit"), "export", self.capture, "--to", "nsys", self.export], check=True, capture_output=True)
+        subprocess.run([tool("perfkit"), "export", self.capture, "--format", "nsys", self.export], check=True, capture_output=True)
 
     def path(self, name):
         return os.path.join(self.folder.name, name)

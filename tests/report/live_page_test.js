@@ -36,7 +36,7 @@ async function until(what, holds) {
 }
 
 function serve() {
-  const server = spawn(perfkit, ['serve', '--delay', '100ms', '--listen', '127.0.0.1:0', capture], { stdio: ['ignore', 'ignore', 'pipe'] });
+  const server = spawn(perfkit, ['serve', '--refresh', '100ms', '--listen', '127.0.0.1:0', capture], { stdio: ['ignore', 'ignore', 'pipe'] });
   return new Promise((resolve, reject) => {
     server.stderr.on('data', (text) => {
       const url = String(text).match(/http:\S+/);

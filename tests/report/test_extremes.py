@@ -20,14 +20,14 @@ os.chdir(work)
 ENVIRONMENT = {**os.environ, "NO_COLOR": "1", "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1"}
 STATS = "cuda_api_sum,cuda_api_trace,cuda_gpu_kern_sum,cuda_gpu_mem_size_sum,cuda_api_gpu_sum,cuda_gpu_trace," \
         "cuda_kern_exec_trace,nvtx_sum,nvtx_pushpop_trace,nvtx_gpu_proj_sum,nvtx_kern_sum,um_sum"
-FILES = ["--html", "page.html", "--baseline", "whole.sqlite", "--chrome-trace", "trace.json", "--perfetto",
+FILES = ["--html", "page.html", "--chrome-trace", "trace.json", "--perfetto",
          "trace.pftrace", "--flamegraph", "stacks", "--speedscope", "stacks.json", "--pprof", "stacks.pb.gz", "--otlp", "stacks.otlp",
          "--prometheus", "totals.prom"]
 COMMANDS = (["report", "--json", "bad.sqlite"], ["report", "--all", "bad.sqlite"],
             ["report", "--memory", "bad.sqlite"], ["report", "--stats", STATS, "bad.sqlite"],
-            ["report", "--quiet", *FILES, "bad.sqlite"], ["top", "--json", "-n", "1", "--view", "all", "bad.sqlite"],
+            ["report", "--quiet", *FILES, "whole.sqlite", "bad.sqlite"], ["top", "--json", "-n", "1", "--view", "all", "bad.sqlite"],
             ["top", "--once", "bad.sqlite"], ["diff", "--json", "whole.sqlite", "bad.sqlite"],
-            ["export", "-q", "-f", "bad.sqlite", "--to", "nsys", "nsys.sqlite"],
+            ["export", "-q", "-f", "bad.sqlite", "--format", "nsys", "nsys.sqlite"],
             ["merge", "-q", "-f", "bad.sqlite", "whole.sqlite", "-o", "merged.sqlite"])
 # What may lie before another moment, or is itself a difference.
 SIGNED = re.compile(r"lead|delay|offset|start|begin|time_ns$|at_ns|delta|change|saved|differ|first|last|end|net|"

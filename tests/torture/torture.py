@@ -478,8 +478,7 @@ COMMANDS = [
     Reader("report --all", ["report", "--all", "a.sqlite"]),
     Reader("report --json", ["report", "--json", "a.sqlite"]),
     Reader("report --html", ["report", "--html", "page.html", "a.sqlite"]),
-    Reader("report --html --baseline", ["report", "--html", "page.html", "--baseline", "b.sqlite",
-                                        "a.sqlite"]),
+    Reader("report --html of two", ["report", "--html", "page.html", "b.sqlite", "a.sqlite"]),
     Reader("report files", ["report", "--chrome-trace", "t.json.gz", "--perfetto", "t.pftrace", "--pprof",
                             "p.pb.gz", "--otlp", "o.otlp", "--speedscope", "s.json", "--flamegraph", "f.folded",
                             "--prometheus", "m.prom", "a.sqlite"]),
@@ -496,8 +495,8 @@ COMMANDS = [
            before=saved_baseline),
     Reader("baseline save", ["baseline", "--baselines", "base", "save", "main", "b.sqlite"],
            before=saved_baseline),
-    Reader("export nsys", ["export", "a.sqlite", "--to", "nsys", "nsys.out"]),
-    Reader("export parquet", ["export", "a.sqlite", "--to", "parquet", "parquet.out"]),
+    Reader("export nsys", ["export", "a.sqlite", "--format", "nsys", "nsys.out"]),
+    Reader("export parquet", ["export", "a.sqlite", "--format", "parquet", "parquet.out"]),
     Reader("import", ["import", "nsys.sqlite", "-o", "imported.out"]),
     Reader("import trace", ["import", "trace.json", "-o", "imported.out"]),
     Reader("merge", ["merge", "a.sqlite", "b.sqlite", "-o", "merged.out"]),
@@ -522,7 +521,7 @@ def make_inputs(session):
     for name in ("ranks", "more", "normal"):
         subprocess.run([tool, "make", os.path.join(source, name + ".sql"), name + ".sqlite"],
                        cwd=session.inputs, check=True)
-    must(session, ["export", "a.sqlite", "--to", "nsys", "nsys.sqlite"])
+    must(session, ["export", "a.sqlite", "--format", "nsys", "nsys.sqlite"])
     must(session, ["report", "--chrome-trace", "trace.json", "a.sqlite"])
     must(session, ["baseline", "-q", "--baselines", "baselines", "save", "main", "a.sqlite"])
 

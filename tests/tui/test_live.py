@@ -18,7 +18,7 @@ FEED = os.path.join(e2e.BUILD, "bin", "bench_top_feed")
 
 class Live(e2e.Case):
     def watch(self, capture, *words):
-        top = subprocess.Popen([e2e.PERFKIT, "top", "--json", "--delay", "100ms", *words, capture],
+        top = subprocess.Popen([e2e.PERFKIT, "top", "--json", "--refresh", "100ms", *words, capture],
                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE, env=e2e.clean_environment())
         self.addCleanup(self._end, top)
@@ -96,7 +96,7 @@ class Live(e2e.Case):
 
     def test_started_by_top(self):
         capture = self.path("mine.sqlite")
-        done = self.perfkit("top", "--json", "--delay", "100ms", "--view",
+        done = self.perfkit("top", "--json", "--refresh", "100ms", "--view",
                             "kernels,transfers", "-o", capture, "--",
                             FEED, "2000", "1")
         self.assertEqual(done.status, 0)

@@ -227,7 +227,7 @@ class Screen(Case):
 
     def test_words_that_do_not_go_together(self):
         for words in (["--view", "nothing"], ["--once", "--json"], ["--count", "2"], ["--once", "-i", "500ms", self.capture],
-                      ["-o", "x"], ["--log", "x"], ["--once", "--view", "kernels,memory", self.capture], ["--"], [self.capture, "--", "true"], ["--once", "--", "true"]):
+                      ["-o", "x"], ["--program-log", "x"], ["--once", "--view", "kernels,memory", self.capture], ["--"], [self.capture, "--", "true"], ["--once", "--", "true"]):
             done = subprocess.run([PERFKIT, "top", *words], env=environment(),
                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                   stderr=subprocess.PIPE, timeout=PATIENCE)

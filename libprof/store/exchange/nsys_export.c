@@ -1,4 +1,4 @@
-/* perfkit export --to nsys: a capture as the SQLite file that scripts made for Nsight Systems read.
+/* perfkit export --format nsys: a capture as the SQLite file that scripts made for Nsight Systems read.
  *
  * What each table gets is data (nsys_sources.c); here are the numbers by which rows know each other
  * there, the copying, and what is said of the rest. Two connections: a capture is opened as every

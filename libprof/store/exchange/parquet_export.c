@@ -1,4 +1,4 @@
-/* perfkit export --to parquet: a folder with a Parquet file for each table of a capture, for
+/* perfkit export --format parquet: a folder with a Parquet file for each table of a capture, for
  * DuckDB, Spark, ClickHouse and the like, and for queries over many captures at once.
  *
  * What the columns are is data, made from the capture's schema; here values are

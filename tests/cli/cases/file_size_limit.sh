@@ -8,6 +8,6 @@ limited() {
 }
 perfkit run -q -o whole.sqlite -- true
 limited 100 perfkit run -o small.sqlite -- echo ran
-limited 100 perfkit export --to nsys whole.sqlite export.sqlite
+limited 100 perfkit export --format nsys whole.sqlite export.sqlite
 limited 100 perfkit merge whole.sqlite -o merged.sqlite
 ls

@@ -15,9 +15,9 @@ echo "while it records: $?"
 ls spools | wc -l
 sleep 1
 folder=$(echo spools/*)
-perfkit recover -q --keep $folder
+perfkit recover -q --keep-spool $folder
 echo "recovered: $?"
-perfkit recover --keep $folder
+perfkit recover --keep-spool $folder
 echo "again: $?"
 perfkit recover -q $folder
 echo "and removed: $?"

@@ -10,7 +10,7 @@ begin() {
 begin a.sqlite 3
 perfkit recover spools/* 2>&1 | sed 's/^\(perfkit recover: [0-9] process\(es\)\? of the program still runs\?\).*/\1/; s/: 2 processes/: N processes/'
 ls a.sqlite spools | grep -c perfkit-
-perfkit recover -q --wait spools/*
+perfkit recover -q --follow spools/*
 echo "waited: $?"
 begin b.sqlite 5
 perfkit recover -q --force spools/*

@@ -20,12 +20,12 @@ fi
 try() { $as_nobody "$perfkit" "$@" 2>&1; echo "$?"; }
 for file in closed.sqlite part.sqlite; do
   try report $file
-  try report a.sqlite --html page.html --baseline $file
+  try report $file a.sqlite --html page.html
   try top --once $file
   try diff a.sqlite $file
   try merge a.sqlite $file -o merged.sqlite
-  try export $file --to nsys nsys.sqlite
-  try export $file --to parquet parquet
+  try export $file --format nsys nsys.sqlite
+  try export $file --format parquet parquet
   try symbolize $file
   try baseline save main $file
 done

@@ -12,7 +12,7 @@ try perfkit report --top 0
 try perfkit report --json=yes
 try perfkit report --json --format csv
 try perfkit report --roofline-of ranges
-try perfkit report --baseline other.sqlite
+try perfkit report other.sqlite a.sqlite
 try perfkit report --stats list --html page.html
 try perfkit recover a b
 try perfkit help nothing
@@ -59,7 +59,7 @@ try perfkit top --window 1m absent.sqlite # as any time
 for options in "run --stack-depth 99999999999" "run --cpu-sample=10001" "run --spool-limit 99999999999999999999" \
     "run --delay 99999999999999999999" "run --duration 1000000h" "run --counters-interval 3s" \
     "report --top 4294967296" "report --skip 4294967295" \
-    "ab --runs 99999999999" "gate --sessions 99999999999" "top --delay 9999999999"; do
+    "ab --runs 99999999999" "gate --sessions 99999999999" "top --refresh 9999999999"; do
     # shellcheck disable=SC2086
     try perfkit $options
 done
