@@ -3,10 +3,12 @@
 import contextlib
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
 import sys
+import textwrap
 import unittest
 import xml.etree.ElementTree as ElementTree
 
@@ -88,6 +90,30 @@ class Example(Case):
         line = WORKLOAD + " --backend opencl --preset small --variant basic"
         self.script("ab.sh", line, line + " --plots 1600", RUNS="2", status=1)
         self.assertTrue(os.path.exists(self.path("gate.md")))
+
+    def run_step(self, name, status=0, **more):
+        """The shell text of a step of the action, as GitHub runs it."""
+        with open(os.path.join(EXAMPLES, "perfkit-gate", "action.yml")) as file:
+            step = file.read().split("- name: %s\n" % name)[1].split("\n    - ")[0]
+        text = step.split("run: |\n")[1]
+        return self.call("bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", textwrap.dedent(text), status=status,
+                         BASELINE="main", GITHUB_OUTPUT=self.path("output"), **more)
+
+    def test_the_action_and_the_template(self):
+        """Their steps, but for those that install packages."""
+        line = WORKLOAD + " --backend opencl --preset small --variant basic"
+        shutil.copytree(EXAMPLES, self.path("ci"))
+        self.run_step("Gate", COMMAND=line, FOLDER=self.path("ci"))  # no baseline yet
+        self.assertFalse(os.path.exists(self.path("output")))
+        self.run_step("Save", COMMAND=line, FOLDER=self.path("ci"), GITHUB_RUN_ID="1")
+        self.run_step("Gate", COMMAND=line + " --plots 1600", FOLDER=self.path("ci"), status=1)
+        with open(self.path("output")) as file:
+            self.assertEqual(file.read(), "verdict=FAIL\n")
+        with open(os.path.join(EXAMPLES, "gitlab-template.yml")) as file:
+            scripts = re.findall(r"^    - (ci/(?:gate|save)\.sh .*)$", file.read(), re.M)
+        self.assertEqual([script.split()[0] for script in scripts], ["ci/gate.sh", "ci/save.sh"])
+        self.call("bash", "-c", "set -eo pipefail; " + scripts[1], PERFKIT_COMMAND=line, BASELINE="main", CI_JOB_ID="2")
+        self.call("bash", "-c", "set -eo pipefail; " + scripts[0], PERFKIT_COMMAND=line + " --plots 1600", BASELINE="main", status=1)
 
     def test_the_pipelines_call_what_there_is(self):
         for name in ("github-actions.yml", "gitlab-ci.yml"):
