@@ -105,8 +105,9 @@ enum prof_status cli_open_capture(const char *command, const char *path,
         return status;
     prof_store_settle(found);
     status = prof_open(found, capture, err);
+    const char *spool = status ? NULL : prof_info(*capture)->spool;
     if (!status && prof_info(*capture)->state == PROF_STATE_RECORDING &&
-        spool_find_for(found, folder))
+        !(spool && spool_is_running(spool)) && spool_find_for(found, folder))
         cli_say(command, "%s was interrupted: `perfkit recover %s` completes it", found, folder);
     return status;
 }

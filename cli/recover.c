@@ -112,7 +112,7 @@ static enum prof_status start_anew(struct recover *recover, struct prof_error *e
     };
     strcpy(recover->capture.live, recover->capture.final);
     bool nothing_there = !has_bytes(recover->capture.live);
-    PROF_TRY(prof_store_create(recover->capture.live, nothing_there, &recover->store, err));
+    PROF_TRY(prof_store_begin(recover->capture.live, nothing_there, &recover->store, err));
     enum prof_status status =
         prof_ingest_open(recover->store, recover->spool.path, &about, &recover->ingest, err);
     if (!status)
@@ -249,11 +249,9 @@ static const char *spool_of_operand(const char *operand, char folder[PATH_MAX])
     bool several;
     if (stat(operand, &info) != 0 || !S_ISREG(info.st_mode))
         return operand;
-    if (spool_find_for(operand, folder))
-        return folder;
-    if (ctl_find(operand, &running, &several, NULL))
-        return operand;
-    return strcpy(folder, running.folder);
+    if (!ctl_find(operand, &running, &several, NULL))
+        return strcpy(folder, running.folder);
+    return spool_find_for(operand, folder) ? folder : operand;
 }
 
 /* Where the capture goes, when no other file has taken that name since. */

@@ -262,6 +262,27 @@ static bool hand_over_options(const struct run *run, char *text, size_t size)
     return fits;
 }
 
+/* The spool folder names the capture before that appears: who finds the file finds out that a
+ * living perfkit writes it. */
+static enum prof_status make_capture(struct run *run, const char *subject, struct prof_error *err)
+{
+    PROF_TRY(output_create(&run->output, run->options.output, subject, run->options.force,
+                           run->spool.path, &run->store, err));
+    struct prof_moment start = prof_moment_now();
+    enum prof_status status = spool_folder_write_capture(&run->spool, run->output.live,
+                                                         run->output.final, start.mono_ns, err);
+    status = status ? status : open_run_ingest(run, &start, err);
+    run->output.made |= prof_store_appeared(run->store);
+    if (!status)
+        return PROF_OK;
+    prof_ingest_close(run->ingest);
+    prof_store_close(run->store);
+    run->ingest = NULL;
+    run->store = NULL;
+    output_discard(&run->output);
+    return status;
+}
+
 /* Everything that can fail, before anything is started. */
 static enum prof_status prepare_run(struct run *run, struct prof_error *err)
 {
@@ -296,12 +317,10 @@ static enum prof_status prepare_run(struct run *run, struct prof_error *err)
                    ? prof_fail(err, PROF_INVALID,
                                "the paths in the options are too long together: give shorter ones")
                    : prof_out_of_memory(err);
-    PROF_TRY(output_create(&run->output, options->output, subject, options->force, run->spool.path,
-                           &run->store, err));
-    struct prof_moment start = prof_moment_now();
-    enum prof_status status = spool_folder_write_capture(&run->spool, run->output.live,
-                                                         run->output.final, start.mono_ns, err);
-    status = status ? status : open_run_ingest(run, &start, err);
+    enum prof_status status;
+    do /* an automatic name that another run took meanwhile gives way to the next one */
+        status = make_capture(run, subject, err);
+    while (status == PROF_EXISTS && !options->output && !options->force);
     if (!status)
         scope_ready(&run->scope);
     return status;

@@ -113,8 +113,8 @@ void output_subject(char *const *command, char out[PATH_MAX]);
 enum prof_status output_choose(struct run_output *output, const char *wanted, const char *program,
                                bool force, struct prof_error *err);
 
-/* Make the capture and reserve its name. `spool` is where it grows when the folder is on a network.
- * An automatic name taken meanwhile gives way to the next one. */
+/* Choose the name and make the capture, which appears there later (prof_store_begin). `spool` is
+ * where it grows when the folder is on a network. */
 enum prof_status output_create(struct run_output *output, const char *wanted, const char *program,
                                bool force, const char *spool, struct prof_store **store,
                                struct prof_error *err);

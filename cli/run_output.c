@@ -21,8 +21,8 @@
 
 /* ---- the name and the file ------------------------------------------------------------------- */
 
-/* The name is reserved with O_EXCL, so two runs started in one folder at the same
- * moment get two names, and an older capture is never touched without --force. */
+/* A capture appears under its name where no file has it, so two runs started in one folder at the
+ * same moment get two names, and an older capture is never touched without --force. */
 
 #define SUFFIX ".sqlite"
 #define MOST_NAMES 100000
@@ -172,7 +172,7 @@ static enum prof_status automatic(struct run_output *output, const char *program
         if (status != PROF_EXISTS)
             return status;
     }
-    return prof_fail(err, PROF_EXISTS, "%s" SUFFIX " and %d more exist: give a name with -o", base,
+    return prof_fail(err, PROF_INVALID, "%s" SUFFIX " and %d more exist: give a name with -o", base,
                      MOST_NAMES);
 }
 
@@ -251,31 +251,26 @@ static enum prof_status make_live_store(struct run_output *output, const char *s
 {
     if (!output->network) {
         strcpy(output->live, output->final);
-        enum prof_status status = prof_store_create(output->live, false, store, err);
-        output->made = status == PROF_OK;
-        return status;
+        return prof_store_begin(output->live, false, store, err);
     }
     int length = snprintf(output->live, sizeof output->live, "%s/capture.sqlite", spool);
     if (length < 0 || length >= PATH_MAX)
         return prof_fail(err, PROF_INVALID, "%s is too long a path", spool);
     enum prof_status status = reserve_output_file(output->final, err);
     output->made = status == PROF_OK;
-    return status ? status : prof_store_create(output->live, false, store, err);
+    return status ? status : prof_store_begin(output->live, false, store, err);
 }
 
 enum prof_status output_create(struct run_output *output, const char *wanted, const char *program,
                                bool force, const char *spool, struct prof_store **store,
                                struct prof_error *err)
 {
-    enum prof_status status;
-    do {
-        status = output_choose(output, wanted, program, force, err);
-        if (status == PROF_OK && force)
-            status = set_aside(output, err);
-        if (status)
-            return status;
-        status = make_live_store(output, spool, store, err);
-    } while (status == PROF_EXISTS && !wanted && !force);
+    enum prof_status status = output_choose(output, wanted, program, force, err);
+    if (status == PROF_OK && force)
+        status = set_aside(output, err);
+    if (status)
+        return status;
+    status = make_live_store(output, spool, store, err);
     if (status)
         output_discard(output);
     if (err && (status == PROF_IO || status == PROF_FULL) && !strstr(err->message, "ulimit"))

@@ -180,8 +180,11 @@ static int symbolize_run(const struct cli_command *command, int argc, char **arg
         return CLI_USAGE;
     }
     enum prof_state state = prof_info(capture)->state;
+    struct ctl_target running;
     prof_close(capture);
-    if (state == PROF_STATE_RECORDING || state == PROF_STATE_CLOSING) {
+    bool several; /* a living perfkit may still name and publish it */
+    if (state == PROF_STATE_RECORDING || state == PROF_STATE_CLOSING ||
+        !ctl_find(path, &running, &several, NULL)) {
         cli_say(command->name, "%s is being recorded: its stacks are named at the end", path);
         return CLI_USAGE;
     }

@@ -349,8 +349,6 @@ static void tui_lookups_free(struct tui_model *model)
 /* Longer than naming call stacks and making one file of it take as a rule; after that another
  * reader, not the writer, keeps the file in WAL mode. */
 #define LET_GO_NS 30000000000ull
-/* A recorder writes the capture's row at once: without it for so long, it was killed before. */
-#define BEGIN_NS 10000000000ull
 
 struct tui_model *tui_model_new(const char *path)
 {
@@ -364,7 +362,6 @@ struct tui_model *tui_model_new(const char *path)
     model->wall_ns = model->now_ns = PROF_UNKNOWN;
     model->newest_second = -TUI_MOST_SECONDS;
     model->window_s = 10;
-    model->began_ns = prof_now_ns();
     return model;
 }
 
@@ -412,7 +409,6 @@ static void begin_anew(struct tui_model *model)
                               .most_cells = model->most_cells,
                               .is_served = model->is_served,
                               .served_context = model->served_context,
-                              .began_ns = prof_now_ns(),
                               .replaced = true};
     prof_close(model->capture);
     forget_all_rows(model);
@@ -520,8 +516,6 @@ static enum tui_phase next_model_phase(const struct tui_model *model)
         return TUI_LET_GO;
     if (model->state != PROF_STATE_RECORDING)
         return TUI_FINISHED;
-    if (model->info.state == PROF_STATE_UNKNOWN && prof_now_ns() - model->began_ns > BEGIN_NS)
-        return TUI_ABANDONED;
     if (model->is_served && !model->is_served(model->served_context, model->info.spool))
         return TUI_ABANDONED;
     return TUI_WATCHING;

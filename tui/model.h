@@ -185,9 +185,8 @@ struct tui_model {
     uint64_t looked_ns; /* CLOCK_MONOTONIC of the last look; 0 = none */
     int64_t look_cost_ns, worst_look_ns;
     uint64_t let_go_ns;
-    uint64_t began_ns; /* when it was first looked for */
-    bool caught_up;    /* everything that the file has was read */
-    double progress;   /* 0..1 while it was not */
+    bool caught_up;  /* everything that the file has was read */
+    double progress; /* 0..1 while it was not */
     bool from_rollup;
     struct prof_live_marks marks; /* read */
     struct prof_live_marks there; /* to be read */

@@ -27,11 +27,8 @@ enum prof_state prof_live_state(struct prof_capture *capture)
     sqlite3_stmt *row;
     if (prof_query(capture, "SELECT state FROM capture LIMIT 1", &row, NULL))
         return state;
-    bool found = prof_row(row);
-    if (found)
-        state = prof_state_named((const char *)sqlite3_column_text(row, 0));
-    if (sqlite3_finalize(row) == SQLITE_OK && !found)
-        state = PROF_STATE_RECORDING; /* its recorder has made the tables, and not yet the row */
+    state = prof_row(row) ? prof_state_named((const char *)sqlite3_column_text(row, 0)) : state;
+    sqlite3_finalize(row);
     return state;
 }
 

@@ -5,9 +5,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "libprof/base/error.h"
 
 /* As openat, close-on-exec and without waiting; what is no regular file fails with EINVAL, a folder
  * with EISDIR. */
@@ -39,6 +43,32 @@ static inline FILE *prof_read_regular(const char *path)
         errno = reason;
     }
     return file;
+}
+
+/* Files appear under their name by rename, which takes the place of whatever has the name: with the
+ * rights of root also of /dev/null, and of the link /dev/stdout, though that leads to a file. */
+
+static inline bool leads_into_proc(const char *path)
+{
+    char target[8] = "";
+    ssize_t length = readlink(path, target, sizeof target - 1);
+    return length > 0 && !strncmp(target, "/proc/", 6);
+}
+
+/* May a file of the name `path` be put there by rename? PROF_OK: nothing is there, or a file, or a
+ * link to one. PROF_INVALID: a folder, a device, a pipe, or a link into /proc such as /dev/stdout,
+ * which would itself be replaced, for every program of the machine. PROF_IO: it could not be
+ * checked. */
+static inline enum prof_status prof_replaceable(const char *path, struct prof_error *err)
+{
+    struct stat info;
+    if (stat(path, &info))
+        return errno == ENOENT ? PROF_OK : prof_fail_errno(err, PROF_IO, "cannot write %s", path);
+    if (S_ISDIR(info.st_mode))
+        return prof_fail(err, PROF_INVALID, "%s is a folder: give a file name", path);
+    if (!S_ISREG(info.st_mode) || leads_into_proc(path))
+        return prof_fail(err, PROF_INVALID, "%s is not a regular file: give another name", path);
+    return PROF_OK;
 }
 
 #endif

@@ -9,6 +9,7 @@
 #include <zlib.h>
 
 #include "libprof/base/document.h"
+#include "libprof/base/regular.h"
 #include "libprof/store/baseline_file.h"
 #include "libprof/store/store.h"
 

@@ -488,6 +488,8 @@ static enum prof_status begin_capture(struct prof_ingest *ingest,
     ingest->doing = "start";
     PROF_TRY(ingest_capture_begin(ingest, about));
     PROF_TRY(ingest_state_create(ingest));
+    PROF_TRY(prof_store_appear(ingest->store, &ingest->error));
+    ingest->db = prof_store_db(ingest->store);
     PROF_TRY(ingest_statements_prepare(ingest));
     PROF_TRY(ingest_lifecycle_open(ingest));
     PROF_TRY(ingest_ring_options(ingest, about->ring));

@@ -1,12 +1,12 @@
 /* Making, publishing and opening capture files; see store.h.
  *
- * The header is written in rollback-journal mode before WAL is switched on, so that even the first
- * page of a capture that is not checkpointed yet identifies it: a reader needs only the file's
- * first 100 bytes. */
+ * A new capture is made under a name that no reader looks for, without a journal, and gets its name
+ * when its tables and first rows are in the file: a reader finds no file or a whole one. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "libprof/base/array.h"
 #include "libprof/base/clock.h"
 #include "libprof/store/schema.h"
 #include "libprof/store/store.h"
@@ -29,6 +28,7 @@
 struct prof_store {
     sqlite3 *db;
     char *path;
+    char *unseen;            /* the file's name until prof_store_appear; NULL after it */
     struct prof_store *next; /* of `written` */
     dev_t device;
     ino_t inode;
@@ -41,7 +41,7 @@ static pthread_mutex_t written_lock = PTHREAD_MUTEX_INITIALIZER;
 static void add_written(struct prof_store *store)
 {
     struct stat info;
-    if (stat(store->path, &info))
+    if (stat(store->unseen ? store->unseen : store->path, &info))
         return;
     store->device = info.st_dev;
     store->inode = info.st_ino;
@@ -199,92 +199,151 @@ static void use_folder_for_temporary_files(const char *path)
     sqlite3_temp_directory = folder;
 }
 
-/* Readers may have found the file already: they are waited for. */
-static bool enter_wal(sqlite3 *db)
-{
-    uint64_t deadline = prof_now_ns() + PUBLISH_NS;
-    while (!answers(db, "PRAGMA journal_mode=WAL", "wal")) {
-        if ((sqlite3_errcode(db) & 0xff) != SQLITE_BUSY || prof_now_ns() >= deadline)
-            return false;
-        usleep(1000);
-    }
-    return true;
-}
-
-/* All in one transaction: no reader sees a capture without its tables. */
-static enum prof_status fill_new(struct prof_store *store, bool alone, struct prof_error *err)
+static enum prof_status fill_new(struct prof_store *store, struct prof_error *err)
 {
     sqlite3 *db = store->db;
     char *script = schema_script();
     if (!script)
         return prof_out_of_memory(err);
-    sqlite3_busy_timeout(db, READER_WAIT_MS);
     bool ok = pragma(db, "page_size", PAGE_BYTES) && prof_sql_run(db, "PRAGMA synchronous=OFF") &&
-              (!alone || prof_sql_run(db, "PRAGMA journal_mode=OFF")) &&
-              prof_sql_run(db, "BEGIN") && pragma(db, "application_id", PROF_APPLICATION_ID) &&
+              prof_sql_run(db, "PRAGMA journal_mode=OFF") && prof_sql_run(db, "BEGIN") &&
+              pragma(db, "application_id", PROF_APPLICATION_ID) &&
               pragma(db, "user_version", PROF_FORMAT_VERSION) && prof_sql_run(db, script) &&
               prof_sql_run(db, "COMMIT");
     free(script);
-    if (!ok)
-        return prof_store_fail(store, "create", err);
-    if (alone || enter_wal(db))
-        return PROF_OK;
-    if (prof_sql_status(sqlite3_errcode(db))) /* else SQLite stayed in another mode */
-        return prof_store_fail(store, "create", err);
-    return prof_fail(
-        err, PROF_IO,
-        "cannot write %s in WAL mode (a network filesystem?): record to a local folder",
-        store->path);
+    return ok ? PROF_OK : prof_store_fail(store, "create", err);
+}
+
+/* In the folder of `path`. */
+static char *unseen_name(const char *path)
+{
+    static _Atomic unsigned count;
+    const char *slash = strrchr(path, '/');
+    int folder = slash ? (int)(slash - path) + 1 : 0;
+    unsigned number = atomic_fetch_add(&count, 1);
+    char *name;
+    return asprintf(&name, "%.*s.perfkit-%d-%u", folder, path, getpid(), number) < 0 ? NULL : name;
+}
+
+/* What has the name is kept, or removed. */
+static enum prof_status clear_name(const char *path, bool overwrite, struct prof_error *err)
+{
+    struct stat info;
+    bool there = !lstat(path, &info);
+    if (there && !overwrite)
+        return prof_fail(err, PROF_EXISTS, "%s exists already: choose another name or overwrite it",
+                         path);
+    if (!there && errno != ENOENT)
+        return prof_fail_errno(err, PROF_IO, overwrite ? "cannot replace %s" : "cannot create %s",
+                               path);
+    if (there && S_ISDIR(info.st_mode))
+        return prof_fail(err, PROF_INVALID, "%s is a folder: give a file name", path);
+    if (there && unlink(path))
+        return prof_fail_errno(err, PROF_IO, "cannot replace %s", path);
+    return PROF_OK;
 }
 
 static enum prof_status create(const char *path, bool overwrite, bool alone,
                                struct prof_store **store, struct prof_error *err)
 {
     *store = NULL;
-    struct stat info;
-    bool there = overwrite && !lstat(path, &info);
-    if (overwrite && !there && errno != ENOENT)
-        return prof_fail_errno(err, PROF_IO, "cannot replace %s", path);
-    if (there) {
-        if (S_ISDIR(info.st_mode))
-            return prof_fail(err, PROF_INVALID, "%s is a folder: give a file name", path);
-        if (unlink(path))
-            return prof_fail_errno(err, PROF_IO, "cannot replace %s", path);
-    }
-    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (fd < 0 && errno == EEXIST)
-        return prof_fail(err, PROF_EXISTS, "%s exists already: choose another name or overwrite it",
-                         path);
-    if (fd < 0)
-        return prof_fail_errno(err, PROF_IO, "cannot create %s", path);
-    close(fd);
-    /* A -wal of an older file of this name would be replayed into ours. */
-    remove_side_files(path);
-
+    PROF_TRY(clear_name(path, overwrite, err));
+    PROF_TRY(new_store(path, store, err));
+    const char *file = alone ? path : ((*store)->unseen = unseen_name(path));
+    enum prof_status status = file ? PROF_OK : prof_out_of_memory(err);
+    if (file && alone)
+        remove_side_files(path); /* else replayed into ours */
+    else if (file)
+        unlink(file); /* of a killed perfkit with this pid */
+    int fd = file ? open(file, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666) : -1;
+    if (fd >= 0)
+        close(fd);
+    else if (file)
+        status = prof_fail_errno(err, PROF_IO, "cannot create %s", path);
     use_folder_for_temporary_files(path);
-    enum prof_status status = new_store(path, store, err);
-    if (status)
-        goto out;
-    if (sqlite3_open_v2(path, &(*store)->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL))
+    if (!status &&
+        sqlite3_open_v2(file, &(*store)->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL))
         status = prof_store_fail(*store, "create", err);
-    else
-        status = fill_new(*store, alone, err);
-out:
-    if (!status)
+    status = status ? status : fill_new(*store, err);
+    if (!status) {
         add_written(*store);
-    if (status) {
-        prof_store_close(*store);
-        *store = NULL;
-        unlink(path);
-        remove_side_files(path);
+        return PROF_OK;
     }
+    if (alone && fd >= 0)
+        unlink(path);
+    prof_store_close(*store);
+    *store = NULL;
     return status;
+}
+
+/* File systems that cannot rename so have the name empty for a moment. */
+static bool rename_to_new(const char *from, const char *to)
+{
+    if (!renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE))
+        return true;
+    if (errno != EINVAL && errno != ENOSYS)
+        return false;
+    int fd = open(to, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd >= 0)
+        close(fd);
+    return fd >= 0 && !rename(from, to);
+}
+
+/* In WAL mode from its first moment: neither the tables nor the mode come under a reader. */
+enum prof_status prof_store_appear(struct prof_store *store, struct prof_error *err)
+{
+    if (!store->unseen)
+        return PROF_OK;
+    if (!answers(store->db, "PRAGMA journal_mode=WAL", "wal")) {
+        if (prof_sql_status(sqlite3_errcode(store->db))) /* else SQLite stayed in another mode */
+            return prof_store_fail(store, "create", err);
+        return prof_fail(
+            err, PROF_IO,
+            "cannot write %s in WAL mode (a network filesystem?): record to a local folder",
+            store->path);
+    }
+    if (sqlite3_close(store->db))
+        return prof_store_fail(store, "create", err);
+    store->db = NULL;
+    if (!rename_to_new(store->unseen, store->path))
+        return errno == EEXIST ? prof_fail(err, PROF_EXISTS,
+                                           "%s exists already: choose another name or overwrite it",
+                                           store->path)
+                               : prof_fail_errno(err, PROF_IO, "cannot create %s", store->path);
+    free(store->unseen);
+    store->unseen = NULL;
+    remove_side_files(store->path); /* of an older file of this name: else replayed into ours */
+    if (sqlite3_open_v2(store->path, &store->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX,
+                        NULL) ||
+        sqlite3_busy_timeout(store->db, READER_WAIT_MS) ||
+        !prof_sql_run(store->db, "PRAGMA synchronous=OFF"))
+        return prof_store_fail(store, "create", err);
+    return PROF_OK;
+}
+
+bool prof_store_appeared(const struct prof_store *store)
+{
+    return store && !store->unseen;
+}
+
+enum prof_status prof_store_begin(const char *path, bool overwrite, struct prof_store **store,
+                                  struct prof_error *err)
+{
+    return create(path, overwrite, false, store, err);
 }
 
 enum prof_status prof_store_create(const char *path, bool overwrite, struct prof_store **store,
                                    struct prof_error *err)
 {
-    return create(path, overwrite, false, store, err);
+    PROF_TRY(create(path, overwrite, false, store, err));
+    enum prof_status status = prof_store_appear(*store, err);
+    if (!status)
+        return PROF_OK;
+    if (prof_store_appeared(*store))
+        unlink(path);
+    prof_store_close(*store);
+    *store = NULL;
+    return status;
 }
 
 enum prof_status prof_store_create_alone(const char *path, struct prof_store **store,
@@ -636,30 +695,11 @@ void prof_store_close(struct prof_store *store)
         return;
     sqlite3_close_v2(store->db);
     remove_written(store);
+    if (store->unseen) {
+        unlink(store->unseen);
+        remove_side_files(store->unseen);
+    }
+    free(store->unseen);
     free(store->path);
     free(store);
-}
-
-/* ---- what a finished file may take the place of ---------------------------------------------- */
-
-/* Files appear under their name by rename, which takes the place of whatever has the name: with the
- * rights of root also of /dev/null, and of the link /dev/stdout, though that leads to a file. */
-
-static bool leads_into_proc(const char *path)
-{
-    char target[8] = "";
-    ssize_t length = readlink(path, target, sizeof target - 1);
-    return length > 0 && !strncmp(target, "/proc/", 6);
-}
-
-enum prof_status prof_replaceable(const char *path, struct prof_error *err)
-{
-    struct stat info;
-    if (stat(path, &info))
-        return errno == ENOENT ? PROF_OK : prof_fail_errno(err, PROF_IO, "cannot write %s", path);
-    if (S_ISDIR(info.st_mode))
-        return prof_fail(err, PROF_INVALID, "%s is a folder: give a file name", path);
-    if (!S_ISREG(info.st_mode) || leads_into_proc(path))
-        return prof_fail(err, PROF_INVALID, "%s is not a regular file: give another name", path);
-    return PROF_OK;
 }

@@ -21,6 +21,15 @@ struct prof_store;
 enum prof_status prof_store_create(const char *path, bool overwrite, struct prof_store **store,
                                    struct prof_error *err);
 
+/* As prof_store_create, but the file has another name before prof_store_appear, which also opens it
+ * anew: for a writer whose first rows must be there when it is found (the row of table capture).
+ * Until then prof_store_close removes it, and no statement may be kept prepared. PROF_EXISTS of
+ * prof_store_appear: another file has taken the name meanwhile. */
+enum prof_status prof_store_begin(const char *path, bool overwrite, struct prof_store **store,
+                                  struct prof_error *err);
+enum prof_status prof_store_appear(struct prof_store *store, struct prof_error *err);
+bool prof_store_appeared(const struct prof_store *store); /* false of NULL */
+
 /* As prof_store_create with `overwrite`, for a file that no other program opens before it is whole:
  * without a journal and without WAL, so also on network filesystems. After an error of SQLite the
  * file is of no use; nothing has to be published. */
@@ -75,11 +84,5 @@ enum prof_status prof_store_fail(const struct prof_store *store, const char *doi
 /* The same of a code that SQLite returned earlier. */
 enum prof_status prof_store_fail_code(const struct prof_store *store, int code, const char *doing,
                                       struct prof_error *err);
-
-/* May a file of the name `path` be put there by rename? PROF_OK: nothing is there, or a file, or a
- * link to one. PROF_INVALID: a folder, a device, a pipe, or a link into /proc such as /dev/stdout,
- * which would itself be replaced, for every program of the machine. PROF_IO: it could not be
- * checked. */
-enum prof_status prof_replaceable(const char *path, struct prof_error *err);
 
 #endif

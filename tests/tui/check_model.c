@@ -407,32 +407,6 @@ START_TEST(absurd_numbers_do_no_harm)
 }
 END_TEST
 
-/* Its recorder makes the tables first, and the row of the capture a moment later. */
-START_TEST(a_capture_without_its_row_begins)
-{
-    struct scene scene;
-    scene_make(&scene, "beginning");
-    scene_sql(&scene, "CREATE TEMP TABLE row AS SELECT * FROM capture; DELETE FROM capture");
-    struct tui_model *model = tui_model_new(scene.path);
-    ck_ok(tui_model_look(model, 0, err));
-    ck_assert_int_eq(model->phase, TUI_WATCHING);
-    model->began_ns -= 11000000000ull; /* it was killed then */
-    ck_ok(tui_model_look(model, 0, err));
-    ck_assert_int_eq(model->phase, TUI_ABANDONED);
-    tui_model_free(model);
-    model = tui_model_new(scene.path);
-    ck_ok(tui_model_look(model, 0, err));
-    scene_sql(&scene, "INSERT INTO capture SELECT * FROM row");
-    scene_second(&scene, 0, true);
-    ck_ok(tui_model_look(model, 0, err));
-    ck_assert_int_eq(model->phase, TUI_WATCHING);
-    finish(&scene, model, 1);
-    same_as_report(model, scene.path);
-    tui_model_free(model);
-    scene_remove(&scene);
-}
-END_TEST
-
 /* Its writer names call stacks after it is complete, and only then makes one file of it. */
 START_TEST(a_capture_is_finished_when_it_is_one_file)
 {
@@ -511,4 +485,4 @@ CHECK_MAIN("tui.model", totals_are_those_of_the_report,
            another_file_in_its_place_begins_anew, a_recorder_that_died_is_noticed,
            memory_before_the_first_look_is_not_drawn, slow_iterations_are_marked,
            no_capture_is_an_error, absurd_numbers_do_no_harm, the_end_of_a_capture_is_short,
-           a_capture_without_its_row_begins, a_capture_is_finished_when_it_is_one_file)
+           a_capture_is_finished_when_it_is_one_file)

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "libprof/base/regular.h"
 #include "libprof/store/exchange/parts.h"
 #include "libprof/store/store.h"
 
