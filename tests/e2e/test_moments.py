@@ -1,0 +1,93 @@
+"""Readers that come in at any moment of a recorder's work: perfkit is stopped before one of its calls that change a file or a
+lock (targets/stop_at.c), and each command must give the state of that moment: no error, no empty answer, no capture that lacks
+its row. PERFKIT_LONG=1 tries many more moments."""
+import json
+import os
+import signal
+import subprocess
+
+import e2e
+
+STOP_AT = os.path.join(e2e.BUILD, "targets", "e2e", "libstop_at.so")
+MOMENTS = 100 if e2e.LONG else 8  # of the begin of the file, and as many of the rest
+HOLD_S = 1  # for readers that wait for a lock of the stopped recorder, as they do for 5 s
+
+
+class Moments(e2e.Case):
+    def begin(self, number):
+        """A recorder that stops before that call (0: before none)."""
+        capture = self.new_capture()
+        log = capture + ".calls"
+        open(log, "w").close()
+        recorder = subprocess.Popen(
+            [e2e.PERFKIT, "run", "-q", "-o", capture, "--", e2e.target("records"), "--nvtx", "1", "--count", "50"], cwd=self.folder,
+            env=e2e.clean_environment(LD_PRELOAD=STOP_AT, STOP_AT=str(number), STOP_LOG=log),
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        recorder.capture = capture
+        self.addCleanup(self.end_recorder, recorder)
+        return recorder, log
+
+    @staticmethod
+    def end_recorder(recorder):
+        if recorder.returncode is None:
+            recorder.kill()
+            recorder.wait()
+        recorder.stderr.close()
+
+    def look(self, number):
+        recorder, log = self.begin(number)
+        if os.waitid(os.P_PID, recorder.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT).si_code != os.CLD_STOPPED:
+            return self.ended(recorder, "ended before call %d" % number)
+        with open(log) as file:
+            moment = file.read().splitlines()[-1]
+        capture = recorder.capture
+        there = os.path.exists(capture)
+        start = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "cwd": self.folder,
+                 "env": e2e.clean_environment()}
+        readers = {words[0]: subprocess.Popen([e2e.PERFKIT, *words, capture], **start) for words in
+                   (("report", "--json"), ("ctl", "status"), ("top", "--json", "--delay", "100ms"), ("recover",))}
+        if there:
+            forced = self.perfkit("run", "-q", "--force", "-o", capture, "--", "true")
+            self.assertEqual((forced.status, b"is being recorded" in forced.err), (125, True), (moment, forced.err))
+        try:
+            readers["report"].wait(HOLD_S)
+        except subprocess.TimeoutExpired:
+            pass
+        os.kill(recorder.pid, signal.SIGCONT)
+        said = {name: (reader.communicate(timeout=e2e.TIMEOUT), reader.returncode) for name, reader in readers.items()}
+        self.ended(recorder, moment)
+        if not there:
+            return None
+        (out, err), status = said["report"]
+        self.assertEqual((status, err), (0, b""), moment)
+        self.assertIn(json.loads(out)["capture"]["state"], ("recording", "closing", "complete"), moment)
+        (out, err), status = said["top"]
+        self.assertEqual((status, err), (0, b""), moment)
+        self.assertEqual(json.loads(out.splitlines()[-1])["state"], "finished", moment)
+        for name, right in (("ctl", (b": recording", b"is finished", b"just ended")),
+                            ("recover", (b"in use by perfkit", b"nothing to do", b"a finished capture leaves none"))):
+            (out, err), _ = said[name]
+            self.assertTrue(any(words in out + err for words in right), (moment, name, said[name]))
+
+    def ended(self, recorder, moment):
+        _, err = recorder.communicate(timeout=e2e.TIMEOUT)
+        self.assertEqual((recorder.returncode, err), (0, b""), moment)
+        db = self.open(recorder.capture)
+        self.assertEqual(self.one(db, "SELECT count(*) FROM marker"), 50, moment)
+        db.close()
+        self.assertEqual([name for name in os.listdir(self.folder) if name.startswith(".")], [], moment)
+
+    def test_every_command(self):
+        recorder, log = self.begin(0)
+        self.ended(recorder, "no stop")
+        with open(log) as file:
+            calls = file.read().splitlines()
+        named = [i + 1 for i, line in enumerate(calls) if line.endswith(os.path.basename(recorder.capture))]
+        rest = len(calls) - named[0]
+        for number in named[:MOMENTS] + [named[0] + rest * i // MOMENTS for i in range(1, MOMENTS + 1)]:
+            with self.subTest(call=number):
+                self.look(number)
+
+
+if __name__ == "__main__":
+    e2e.main()
