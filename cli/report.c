@@ -20,7 +20,7 @@
 struct report_options {
     unsigned format, top, findings, why;
     bool json, all, ranks, memory, iterations, quiet;
-    const char *baseline; /* the first of two operands */
+    size_t captures; /* operands */
     const char *stats, *html, *chrome_trace, *perfetto, *flamegraph, *speedscope, *pprof, *otlp;
     const char *prometheus, *roofline, *plots;
     unsigned roofline_of, weight;
@@ -104,7 +104,8 @@ static const struct cli_text_row report_examples[] = {
     {"perfkit report", "Read the newest capture of this folder."},
     {"perfkit report train.sqlite --html train.html", "Write a page for a browser."},
     {"perfkit report before.sqlite after.sqlite --html both.html",
-     "Both in one page: timelines on one axis, what differs, the flame graph against the first."},
+     "Both in one page, or more: timelines on one axis, what differs, the flame graph against "
+     "any."},
     {"perfkit report --flamegraph - | flamegraph.pl >train.svg",
      "Draw a flame graph; `-` is standard output."},
     {"perfkit report train.sqlite --stats cuda_gpu_kern_sum,cuda_api_sum",
@@ -398,6 +399,8 @@ static enum prof_status show_report(struct prof_capture *capture, const struct r
 }
 
 /* One of the captures of a report, with what was chosen of it. */
+#define CAPTURES 16 /* in one page; each has its share of its events */
+
 struct chosen_capture {
     struct prof_capture *capture;
     struct cli_filter filter;
@@ -409,7 +412,7 @@ static const struct prof_filter *filter_of(const struct chosen_capture *chosen)
 }
 
 static enum prof_status write_reports(const struct chosen_capture *one,
-                                      const struct chosen_capture *baseline,
+                                      const struct prof_report_other *others, size_t other_count,
                                       const struct report_options *args,
                                       const struct cli_output_file files[OUTPUT_FILES],
                                       struct prof_error *err)
@@ -418,8 +421,8 @@ static enum prof_status write_reports(const struct chosen_capture *one,
     struct prof_report_options options = {.filter = filter_of(one),
                                           .top = args->top,
                                           .all = args->all,
-                                          .baseline = baseline->capture,
-                                          .baseline_filter = filter_of(baseline),
+                                          .others = others,
+                                          .other_count = other_count,
                                           .findings = chosen_findings(args),
                                           .roofline = (enum prof_roofline_group)args->roofline_of,
                                           .weight = (enum prof_flame_weight)args->weight};
@@ -442,8 +445,8 @@ static enum prof_status write_reports(const struct chosen_capture *one,
 static bool options_agree(const char *command, const struct report_options *args,
                           const struct cli_output_file files[OUTPUT_FILES])
 {
-    if (args->baseline && !args->html) {
-        cli_say(command, "two captures are compared in the page: give --html OUT too, or use "
+    if (args->captures > 1 && !args->html) {
+        cli_say(command, "captures are compared in the page: give --html OUT too, or use "
                          "`perfkit diff`");
         return false;
     }
@@ -526,31 +529,36 @@ static int report_run(const struct cli_command *command, int argc, char **argv)
     if (!cli_parse(command, argc, argv, &args, &operands, &exit_status))
         return exit_status;
     args.format++;
-    if (operands.count == 2)
-        args.baseline = operands.values[0];
+    args.captures = (size_t)operands.count;
     if (!check_report_options(command->name, &args, files))
         return CLI_USAGE;
     if (!stats_named(command, &args, &exit_status))
         return exit_status;
-    struct chosen_capture one = {0}, baseline = {0};
+    size_t count = args.captures > 1 ? args.captures - 1 : 0;
+    struct chosen_capture one = {0}, chosen[CAPTURES] = {0};
+    struct prof_report_other others[CAPTURES];
     exit_status = CLI_USAGE;
     enum prof_status status =
         cli_open_capture(command->name, operands.count ? operands.values[operands.count - 1] : NULL,
                          &one.capture, &err);
     if (!status)
         status = cli_filter_find(one.capture, &args.filter, &one.filter, &err);
-    if (!status && args.baseline)
-        status = prof_open(args.baseline, &baseline.capture, &err);
-    if (!status && args.baseline)
-        status = cli_filter_find(baseline.capture, &args.filter, &baseline.filter, &err);
+    for (size_t i = 0; i < count && !status; i++) {
+        status = prof_open(operands.values[i], &chosen[i].capture, &err);
+        if (!status)
+            status = cli_filter_find(chosen[i].capture, &args.filter, &chosen[i].filter, &err);
+        others[i] = (struct prof_report_other){chosen[i].capture, filter_of(&chosen[i])};
+    }
     if (!status) {
         exit_status = CLI_FAILED;
         cli_leave_no_half_report();
-        status = write_reports(&one, &baseline, &args, files, &err);
+        status = write_reports(&one, others, count, &args, files, &err);
+    }
+    for (size_t i = 0; i < count; i++) {
+        cli_filter_free(&chosen[i].filter);
+        prof_close(chosen[i].capture);
     }
     cli_filter_free(&one.filter);
-    cli_filter_free(&baseline.filter);
-    prof_close(baseline.capture);
     prof_close(one.capture);
     if (!status)
         return CLI_OK;
@@ -561,16 +569,17 @@ static int report_run(const struct cli_command *command, int argc, char **argv)
 const struct cli_command report_command = {
     .name = "report",
     .summary = "explain a capture: tables, page, timeline, flame graph",
-    .operands = "[BEFORE] [FILE]",
-    .text = "Reads a capture and prints what the GPU did and for how long. Without a file: the "
-            "newest capture of the current folder. Every report says whether the capture is "
-            "complete, and what was lost if it is not. Two captures: with --html, the second "
-            "against the first.",
+    .operands = "[BEFORE...] [FILE]",
+    .text =
+        "Reads a capture and prints what the GPU did and for how long. Without a file: the "
+        "newest capture of the current folder. Every report says whether the capture is "
+        "complete, and what was lost if it is not. Several captures: with --html, the last, the "
+        "candidate, beside the others, of which the first is the baseline.",
     .options = report_options,
     .examples = report_examples,
     .variables = report_variables,
     .operand = CLI_FILE,
-    .most = 2,
+    .most = CAPTURES,
     .usage_status = CLI_USAGE,
     .run = report_run,
 };

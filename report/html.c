@@ -1,5 +1,5 @@
 /* One page that needs nothing else: markup, style, scripts and data in a single file. The page is a
- * template with the marks @STYLE@, @DATA@, @EVENTS@, @BASELINE_EVENTS@ and @SCRIPT@, each alone on
+ * template with the marks @STYLE@, @DATA@, @EVENTS@ (of all captures) and @SCRIPT@, each alone on
  * its line, and those of the panels that are written as markup (html.h). Events are packed bytes as
  * base64 (pack.h).
  *
@@ -99,12 +99,9 @@ static void put_busy_lines(struct prof_json *json, const struct prof_report_data
     prof_json_end(json);
 }
 
-static void put_page_summary(struct prof_json *json, const struct prof_html_page *page)
+/* What the overview says of each capture. */
+static void put_capture_summary(struct prof_json *json, const struct prof_report_data *data)
 {
-    const struct prof_report_data *data = page->data;
-    char steps[PROF_REPORT_STEPS][PROF_REPORT_STEP_BYTES];
-    size_t count = prof_report_next_steps(data, steps);
-    prof_json_int(json, "perfkit_report", SHAPE);
     prof_report_json_capture(json, data);
     prof_json_bool(json, "filtered", data->filter != NULL);
     prof_json_known(json, "wall_ns", data->wall_ns);
@@ -119,12 +116,21 @@ static void put_page_summary(struct prof_json *json, const struct prof_html_page
     prof_json_known(json, "leaks", blind ? PROF_UNKNOWN : data->memory.total.leaks);
     prof_json_known(json, "leaked_bytes", blind ? PROF_UNKNOWN : data->memory.total.leaked_bytes);
     prof_report_json_trust(json, data);
+    put_busy_lines(json, data);
+}
+
+static void put_page_summary(struct prof_json *json, const struct prof_html_page *page)
+{
+    const struct prof_report_data *data = page->data;
+    char steps[PROF_REPORT_STEPS][PROF_REPORT_STEP_BYTES];
+    size_t count = prof_report_next_steps(data, steps);
+    prof_json_int(json, "perfkit_report", SHAPE);
+    put_capture_summary(json, data);
     prof_report_json_devices(json, data);
     prof_json_array(json, "next");
     for (size_t i = 0; i < count; i++)
         prof_json_string(json, NULL, steps[i]);
     prof_json_end(json);
-    put_busy_lines(json, data);
     prof_html_put_tables(json, page);
 }
 
@@ -206,7 +212,7 @@ static void iteration_series_label(const struct prof_report_data *data,
         snprintf(out, 64, "thread %lld", (long long)thread->tid);
 }
 
-static enum prof_status put_page_iterations(struct prof_json *json, const char *key,
+static enum prof_status put_page_iterations(struct prof_json *json,
                                             const struct prof_report_data *data,
                                             struct prof_error *err)
 {
@@ -217,7 +223,7 @@ static enum prof_status put_page_iterations(struct prof_json *json, const char *
     for (size_t i = 0; i < list->series_count; i++)
         order[i] = &list->series[i];
     qsort(order, list->series_count, sizeof *order, longest_series_first);
-    prof_json_object(json, key);
+    prof_json_object(json, "iterations");
     prof_json_array(json, "parts");
     for (enum prof_slice i = 0; i < PROF_SLICES; i++) {
         prof_json_array(json, NULL);
@@ -321,7 +327,7 @@ static enum prof_status load_page(const struct prof_report_data *data,
         status = prof_flame(data->capture, data->filter, PROF_FLAME_COUNT, &page->flame, err);
     if (!status)
         status = prof_caller_sums_of(data->capture, &page->flame, &page->callers, err);
-    if (!status && options && options->baseline)
+    if (!status && options && options->other_count)
         status = prof_html_compare(page, options, err);
     return status;
 }
@@ -376,24 +382,22 @@ static size_t put_panel(FILE *out, const char *mark, const struct prof_html_page
     return 0;
 }
 
-/* Packed events: of this run, and of the baseline where there is one. */
-struct packs {
-    struct prof_html_pack own, baseline;
-};
-
-static enum prof_status put_baseline_events(FILE *out, const struct packs *packs,
-                                            const struct prof_html_page *panels,
-                                            struct prof_error *err)
+/* Packed events of each capture: of the page's own, then of the others. */
+static enum prof_status put_packed_events(FILE *out, const struct prof_html_pack *packs,
+                                          const struct prof_html_page *panels,
+                                          struct prof_error *err)
 {
-    if (!panels->comparison)
-        return PROF_OK;
-    fputs("<script type=\"text/plain\" id=\"baseline-events\">\n", out);
-    enum prof_status status = prof_html_pack_write(&packs->baseline, out, err);
-    fputs("</script>\n", out);
+    enum prof_status status = PROF_OK;
+    for (size_t i = 0; i <= panels->other_count && !status; i++) {
+        fprintf(out, "<script type=\"text/plain\" id=\"events-%zu\">\n", i);
+        status = prof_html_pack_write(&packs[i], out, err);
+        fputs("</script>\n", out);
+    }
     return status;
 }
 
-static enum prof_status put_page(FILE *out, const struct prof_json *json, const struct packs *packs,
+static enum prof_status put_page(FILE *out, const struct prof_json *json,
+                                 const struct prof_html_pack *packs,
                                  const struct prof_html_page *panels, struct prof_error *err)
 {
     const char *page = (const char *)prof_html_files[0].bytes;
@@ -416,11 +420,8 @@ static enum prof_status put_page(FILE *out, const struct prof_json *json, const 
             put_data(out, json->data, json->count);
             page += 6;
         } else if (!strncmp(mark, "@EVENTS@", 8)) {
-            status = prof_html_pack_write(&packs->own, out, err);
+            status = put_packed_events(out, packs, panels, err);
             page += 8;
-        } else if (!strncmp(mark, "@BASELINE_EVENTS@", 17)) {
-            status = put_baseline_events(out, packs, panels, err);
-            page += 17;
         } else if (!strncmp(mark, "@SCRIPT@", 8)) {
             put_files(out, ".js");
             page += 8;
@@ -431,39 +432,48 @@ static enum prof_status put_page(FILE *out, const struct prof_json *json, const 
     return status;
 }
 
-static enum prof_status put_baseline(struct prof_json *json, struct packs *packs,
-                                     const struct prof_html_page *panels,
-                                     struct prof_report_options options, struct prof_error *err)
+static enum prof_status put_other(struct prof_json *json, struct prof_html_pack *pack,
+                                  const struct prof_html_page *panels,
+                                  const struct prof_html_other *other,
+                                  struct prof_report_options options, struct prof_error *err)
 {
-    const struct prof_report_data *data = &panels->comparison->data;
+    const struct prof_report_data *data = &other->data;
     options.filter = data->filter;
-    prof_html_put_baseline_tables(json, panels);
-    enum prof_status status = put_page_iterations(json, "baseline_iterations", data, err);
-    return status ? status
-                  : prof_html_put_timeline(json, "baseline_timeline", &packs->baseline, data,
-                                           &options, err);
+    prof_json_object(json, NULL);
+    prof_json_string(json, "label", other->label);
+    put_capture_summary(json, data);
+    prof_html_put_other_tables(json, data, panels->top);
+    enum prof_status status = put_page_iterations(json, data, err);
+    if (!status)
+        status = prof_html_put_flame_tree(json, &other->flame, err);
+    if (!status)
+        status = prof_html_put_timeline(json, "timeline", pack, data, &options, err);
+    prof_json_end(json);
+    return status;
 }
 
-static enum prof_status put_all(struct prof_json *json, struct packs *packs,
+static enum prof_status put_all(struct prof_json *json, struct prof_html_pack *packs,
                                 const struct prof_html_page *panels,
                                 const struct prof_report_options *given, struct prof_error *err)
 {
     const struct prof_report_data *data = panels->data;
     struct prof_report_options options = given ? *given : (struct prof_report_options){0};
     size_t events = options.events ? options.events : PROF_HTML_EVENTS;
-    options.events = panels->comparison ? events / 2 : events;
+    options.events = events / (1 + panels->other_count);
     prof_json_object(json, NULL);
     put_page_summary(json, panels);
     put_page_memory(json, panels);
-    enum prof_status status = put_page_iterations(json, "iterations", data, err);
+    enum prof_status status = put_page_iterations(json, data, err);
     if (!status)
         status = prof_html_put_stalls(json, panels, err);
     if (!status)
         status = prof_html_put_flame(json, panels, err);
     if (!status)
-        status = prof_html_put_timeline(json, "timeline", &packs->own, data, &options, err);
-    if (!status && panels->comparison)
-        status = put_baseline(json, packs, panels, options, err);
+        status = prof_html_put_timeline(json, "timeline", &packs[0], data, &options, err);
+    prof_json_array(json, "others");
+    for (size_t i = 0; i < panels->other_count && !status; i++)
+        status = put_other(json, &packs[1 + i], panels, &panels->others[i], options, err);
+    prof_json_end(json);
     prof_json_end(json);
     return status;
 }
@@ -473,25 +483,29 @@ enum prof_status prof_report_write_html(struct prof_capture *capture,
                                         struct prof_error *err)
 {
     struct prof_report_data data;
-    struct packs packs = {0};
+    size_t count = 1 + (options ? options->other_count : 0);
+    struct prof_html_pack *packs = calloc(count, sizeof *packs);
     struct prof_html_page panels = {0};
     struct prof_json json;
     prof_json_to_memory(&json, 0);
+    if (!packs)
+        return prof_fail(err, PROF_NOMEM, "cannot write the page: out of memory");
     enum prof_status status = prof_report_load(capture, options, &data, err);
     if (!status)
         status = prof_report_load_memory(&data, err);
     if (!status)
         status = load_page(&data, options, &panels, err);
     if (!status)
-        status = put_all(&json, &packs, &panels, options, err);
+        status = put_all(&json, packs, &panels, options, err);
     if (!status)
         status = prof_json_finish(&json, err);
     if (!status)
-        status = put_page(out, &json, &packs, &panels, err);
+        status = put_page(out, &json, packs, &panels, err);
     if (!status)
         status = prof_report_flush(out, err);
-    prof_html_pack_free(&packs.own);
-    prof_html_pack_free(&packs.baseline);
+    for (size_t i = 0; i < count; i++)
+        prof_html_pack_free(&packs[i]);
+    free(packs);
     prof_json_free(&json);
     unload_page(&panels);
     prof_report_unload(&data);

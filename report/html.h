@@ -54,15 +54,15 @@ enum prof_status prof_html_put_timeline(struct prof_json *json, const char *key,
 
 /* ---- panels ---------------------------------------------------------------------------------- */
 
-/* This run against another one. */
-struct prof_html_comparison {
-    const struct prof_info *baseline; /* borrowed */
-    struct prof_run runs[2];          /* the baseline, this one */
+/* Another capture, and the page's own, the candidate, against it. */
+struct prof_html_other {
+    char label[64]; /* "baseline" of the first; of the others the name of the file */
+    struct prof_run run;
     struct prof_comparison result;
     bool compared;
-    struct prof_error why_not;    /* unless compared */
-    struct prof_flame flame;      /* the baseline's */
-    struct prof_report_data data; /* the baseline's */
+    struct prof_error why_not; /* unless compared */
+    struct prof_flame flame;
+    struct prof_report_data data;
 };
 
 struct prof_html_page {
@@ -71,13 +71,15 @@ struct prof_html_page {
     struct prof_kernel_summary configs;  /* by launch configuration */
     struct prof_size_summary sizes;
     struct prof_memory_timeline memory;
-    struct prof_alive alive;                 /* at its peak */
-    struct prof_flame flame;                 /* by PROF_FLAME_COUNT: with all its measures */
-    struct prof_caller_sums callers;         /* the stacks that launched each kernel */
-    struct prof_html_comparison *comparison; /* NULL = no baseline was given */
+    struct prof_alive alive;         /* at its peak */
+    struct prof_flame flame;         /* by PROF_FLAME_COUNT: with all its measures */
+    struct prof_caller_sums callers; /* the stacks that launched each kernel */
+    struct prof_run run;             /* where others were given */
+    struct prof_html_other *others;
+    size_t other_count;
 };
 
-/* Compare with options->baseline; not to be comparable is no error. */
+/* Load options->others and compare with each; not to be comparable is no error. */
 enum prof_status prof_html_compare(struct prof_html_page *page,
                                    const struct prof_report_options *options,
                                    struct prof_error *err);
@@ -88,7 +90,12 @@ void prof_html_compare_free(struct prof_html_page *page);
 void prof_html_put_tables(struct prof_json *json, const struct prof_html_page *page);
 enum prof_status prof_html_put_stalls(struct prof_json *json, const struct prof_html_page *page,
                                       struct prof_error *err);
-void prof_html_put_baseline_tables(struct prof_json *json, const struct prof_html_page *page);
+/* Those of another capture that have a row for each name. */
+void prof_html_put_other_tables(struct prof_json *json, const struct prof_report_data *data,
+                                size_t top);
+/* One tree as the member "flame". */
+enum prof_status prof_html_put_flame_tree(struct prof_json *json, const struct prof_flame *flame,
+                                          struct prof_error *err);
 enum prof_status prof_html_put_flame(struct prof_json *json, const struct prof_html_page *page,
                                      struct prof_error *err);
 

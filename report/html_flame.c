@@ -138,9 +138,8 @@ static void put_callers(struct prof_json *json, const struct prof_caller_sums *s
     prof_json_end(json);
 }
 
-/* One tree as a member of the open object. */
-static enum prof_status put_flame_tree(struct prof_json *json, const char *key,
-                                       const struct prof_flame *flame, struct prof_error *err)
+enum prof_status prof_html_put_flame_tree(struct prof_json *json, const struct prof_flame *flame,
+                                          struct prof_error *err)
 {
     size_t room = flame->count + 1;
     struct tree t = {flame, calloc(room, sizeof *t.sums), calloc(room, sizeof *t.weight),
@@ -156,7 +155,7 @@ static enum prof_status put_flame_tree(struct prof_json *json, const char *key,
     }
     bool failed = isnan(floor);
     if (!failed) {
-        prof_json_object(json, key);
+        prof_json_object(json, "flame");
         put_nodes(json, &t, floor);
         prof_json_end(json);
     }
@@ -170,9 +169,7 @@ static enum prof_status put_flame_tree(struct prof_json *json, const char *key,
 enum prof_status prof_html_put_flame(struct prof_json *json, const struct prof_html_page *page,
                                      struct prof_error *err)
 {
-    enum prof_status status = put_flame_tree(json, "flame", &page->flame, err);
-    if (!status && page->comparison)
-        status = put_flame_tree(json, "baseline_flame", &page->comparison->flame, err);
+    enum prof_status status = prof_html_put_flame_tree(json, &page->flame, err);
     if (!status)
         put_callers(json, &page->callers);
     return status;

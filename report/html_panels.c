@@ -3,13 +3,15 @@
  * out. Where the time of each device went: a bar of its states, and the same as a table. Ranks:
  * what holds them up in words, where each one's time went, and which ranks waited in which
  * iteration; the numbers are in the tables below.
- * What differs between this run and another one: how much time moved, metric by metric, and which
- * counts and bytes differ. One run against one run gives no verdict; the page says so. */
+ * What differs between this run, the candidate, and others: how much time moved, metric by metric,
+ * and which counts and bytes differ. One run against one run gives no verdict; the page says so. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "libprof/base/format.h"
+#include "libprof/base/utf8.h"
 #include "libprof/include/prof_findings.h"
 #include "report/columns.h"
 #include "report/gate_words.h"
@@ -296,24 +298,61 @@ void prof_html_put_ranks(FILE *out, const struct prof_html_page *page)
 
 #define COMPARED_ROWS 25
 
-enum prof_status prof_html_compare(struct prof_html_page *page,
-                                   const struct prof_report_options *given, struct prof_error *err)
+static const char *capture_file_name(struct prof_capture *capture)
 {
-    struct prof_capture *baseline = given->baseline;
-    const struct prof_report_options same = {.filter = given->baseline_filter};
+    const char *path = prof_info(capture)->path, *slash = path ? strrchr(path, '/') : NULL;
+    return slash ? slash + 1 : path ? path : "";
+}
+
+/* Bytes that the names of all files begin with, up to a sign that ends a word. */
+static size_t common_begin(const char *name, const struct prof_report_options *given,
+                           const char *candidate)
+{
+    size_t same = strlen(name), end = 0;
+    for (size_t i = 0; i <= given->other_count; i++) {
+        const char *other =
+            i < given->other_count ? capture_file_name(given->others[i].capture) : candidate;
+        size_t k = 0;
+        while (k < same && name[k] == other[k])
+            k++;
+        same = k;
+    }
+    for (size_t k = 0; k < same; k++)
+        end = strchr("._-", name[k]) ? k + 1 : end;
+    return end;
+}
+
+/* What distinguishes the captures of a page: the files' names without what is common. */
+static void label_capture(const struct prof_html_page *page, struct prof_html_other *other,
+                          const struct prof_report_options *given)
+{
+    const char *name = capture_file_name(other->data.capture);
+    size_t number = (size_t)(other - page->others), same = 1;
+    const char *dot = strrchr(name, '.');
+    size_t begin = common_begin(name, given, capture_file_name(page->data->capture));
+    size_t length = dot && dot > name + begin ? (size_t)(dot - name) - begin : 0;
+    if (!length) /* nothing distinguishes it */
+        begin = 0, length = dot && dot > name ? (size_t)(dot - name) : strlen(name);
+    name += begin;
+    if (!number)
+        name = "baseline", length = 8;
+    snprintf(other->label, sizeof other->label - 8, "%.*s",
+             prof_report_head(name, length < 48 ? length : 48), name);
+    for (size_t i = 0; i < number; i++)
+        same += !strncmp(page->others[i].label, other->label, strlen(other->label));
+    if (same > 1 || !strcmp(other->label, "candidate"))
+        prof_append(other->label, sizeof other->label, " %zu", number + 1);
+}
+
+/* PROF_OK too where they cannot be compared, and says so in `c`. */
+static enum prof_status compare_with(struct prof_html_page *page, struct prof_html_other *c,
+                                     struct prof_error *err)
+{
     struct prof_compare_options options = {0};
-    struct prof_html_comparison *c = calloc(1, sizeof *c);
-    if (!c)
-        return prof_fail(err, PROF_NOMEM, "cannot compare: out of memory");
-    page->comparison = c;
-    c->baseline = prof_info(baseline);
-    enum prof_status status = prof_run_extract(baseline, NULL, &c->runs[0], &c->why_not);
+    enum prof_status status = prof_run_extract(c->data.capture, NULL, &c->run, &c->why_not);
     if (!status)
-        status = prof_run_extract(page->data->capture, NULL, &c->runs[1], &c->why_not);
-    if (!status)
-        status =
-            prof_compare((struct prof_runs){&c->runs[0], 1}, (struct prof_runs){&c->runs[1], 1},
-                         &options, &c->result, &c->why_not);
+        status = prof_compare((struct prof_runs){&c->run, 1}, (struct prof_runs){&page->run, 1},
+                              &options, &c->result, &c->why_not);
     c->compared = !status;
     if (!status)
         prof_comparison_by_move(&c->result);
@@ -321,22 +360,49 @@ enum prof_status prof_html_compare(struct prof_html_page *page,
         *err = c->why_not;
         return status;
     }
-    status = prof_flame(baseline, same.filter, PROF_FLAME_COUNT, &c->flame, err);
-    return status ? status : prof_report_load(baseline, &same, &c->data, err);
+    return PROF_OK;
+}
+
+enum prof_status prof_html_compare(struct prof_html_page *page,
+                                   const struct prof_report_options *given, struct prof_error *err)
+{
+    struct prof_error why_not;
+    page->others = calloc(given->other_count, sizeof *page->others);
+    if (!page->others)
+        return prof_fail(err, PROF_NOMEM, "cannot compare: out of memory");
+    enum prof_status own = prof_run_extract(page->data->capture, NULL, &page->run, &why_not);
+    enum prof_status status = PROF_OK;
+    for (size_t i = 0; !status && i < given->other_count; i++) {
+        struct prof_capture *capture = given->others[i].capture;
+        const struct prof_report_options same = {.filter = given->others[i].filter};
+        struct prof_html_other *c = &page->others[page->other_count++];
+        status = prof_report_load(capture, &same, &c->data, err);
+        if (!status)
+            status = prof_flame(capture, same.filter, PROF_FLAME_COUNT, &c->flame, err);
+        if (status)
+            break;
+        label_capture(page, c, given);
+        if (own)
+            c->why_not = why_not;
+        else
+            status = compare_with(page, c, err);
+    }
+    return status;
 }
 
 void prof_html_compare_free(struct prof_html_page *page)
 {
-    struct prof_html_comparison *c = page->comparison;
-    page->comparison = NULL;
-    if (!c)
-        return;
-    prof_comparison_free(&c->result);
-    prof_flame_free(&c->flame);
-    prof_report_unload(&c->data);
-    prof_run_free(&c->runs[0]);
-    prof_run_free(&c->runs[1]);
-    free(c);
+    for (size_t i = 0; i < page->other_count; i++) {
+        struct prof_html_other *c = &page->others[i];
+        prof_comparison_free(&c->result);
+        prof_flame_free(&c->flame);
+        prof_report_unload(&c->data);
+        prof_run_free(&c->run);
+    }
+    if (page->others)
+        prof_run_free(&page->run);
+    free(page->others);
+    page->others = NULL;
 }
 
 /* ---- markup ---------------------------------------------------------------------------------- */
@@ -401,11 +467,11 @@ static void put_times(FILE *out, const struct prof_comparison *c)
             most = fmax(most, fabs(c->rows[i].delta_ns));
     if (most <= 0)
         return;
-    fputs("<div class=\"scroll\"><table id=\"comparison-times\"><caption>Times, per "
+    fputs("<div class=\"scroll\"><table class=\"comparison-times\"><caption>Times, per "
           "iteration</caption>\n"
           "<thead><tr><th scope=\"col\" class=\"plain\">Moved</th><th scope=\"col\" "
           "class=\"plain\">Change</th><th scope=\"col\" class=\"plain\">Baseline</th><th "
-          "scope=\"col\" class=\"plain\">This run</th><th scope=\"col\" class=\"plain\">Per "
+          "scope=\"col\" class=\"plain\">Candidate</th><th scope=\"col\" class=\"plain\">Per "
           "iteration</th><th scope=\"col\" class=\"left plain\">Metric</th></tr></thead>\n",
           out);
     for (size_t i = 0; i < PROF_GATE_TIMES; i++)
@@ -422,7 +488,8 @@ static void put_count_changes_html(FILE *out, const struct prof_comparison *c)
         fputs("<p>Counts and bytes are the same.</p>\n", out);
         return;
     }
-    fputs("<div class=\"scroll\"><table id=\"comparison-counts\"><caption>Counts, bytes and energy "
+    fputs("<div class=\"scroll\"><table class=\"comparison-counts\"><caption>Counts, bytes and "
+          "energy "
           "that "
           "differ</caption>\n<thead><tr><th scope=\"col\" class=\"left plain\">Change</th><th "
           "scope=\"col\" class=\"left plain\">Metric</th></tr></thead><tbody>\n",
@@ -454,7 +521,7 @@ static void put_environment_html(FILE *out, const struct prof_comparison *c)
         prof_html_text(out, d->base);
         fputs(" in the baseline, ", out);
         prof_html_text(out, d->cand);
-        fprintf(out, " here%s</li>\n",
+        fprintf(out, " in the candidate%s</li>\n",
                 d->level == PROF_ENVIRONMENT_HARD   ? ": <b>times cannot be compared</b>"
                 : d->level == PROF_ENVIRONMENT_SOFT ? ", which may move times"
                                                     : "");
@@ -462,28 +529,42 @@ static void put_environment_html(FILE *out, const struct prof_comparison *c)
     fputs("</ul>\n", out);
 }
 
-void prof_html_put_comparison(FILE *out, const struct prof_html_page *page)
+static void put_compared(FILE *out, const struct prof_html_other *c)
 {
-    const struct prof_html_comparison *c = page->comparison;
-    if (!c)
-        return;
-    fputs("<section id=\"comparison\" aria-labelledby=\"comparison-title\"><h2 "
-          "id=\"comparison-title\">Comparison</h2>\n<p>This run against <code>",
-          out);
-    prof_html_text(out, c->baseline->path);
+    const struct prof_info *info = prof_info(c->data.capture);
+    fputs("<p>The candidate against <code>", out);
+    prof_html_text(out, info->path);
     fputs("</code> (<span class=\"mono short\">", out);
-    prof_html_text(out, c->baseline->command);
-    fputs("</span>). Two runs say what differed between them, not what will happen again: for that "
-          "there are <code>perfkit ab</code> and <code>perfkit gate</code>.</p>\n",
-          out);
+    prof_html_text(out, info->command);
+    fputs("</span>).</p>\n", out);
     if (c->compared) {
         put_environment_html(out, &c->result);
         put_times(out, &c->result);
         put_count_changes_html(out, &c->result);
-    } else {
-        fputs("<p class=\"warning\">They cannot be compared: ", out);
-        prof_html_text(out, c->why_not.message);
-        fputs("</p>\n", out);
+        return;
+    }
+    fputs("<p class=\"warning\">They cannot be compared: ", out);
+    prof_html_text(out, c->why_not.message);
+    fputs("</p>\n", out);
+}
+
+/* Those but the baseline are folded; in theirs it is they that are called the baseline. */
+void prof_html_put_comparison(FILE *out, const struct prof_html_page *page)
+{
+    if (!page->other_count)
+        return;
+    fputs("<section id=\"comparison\" aria-labelledby=\"comparison-title\"><h2 "
+          "id=\"comparison-title\">Comparison</h2>\n<p>Captures say what differed between runs, "
+          "not what will happen again: for that there are <code>perfkit ab</code> and "
+          "<code>perfkit gate</code>.</p>\n",
+          out);
+    put_compared(out, &page->others[0]);
+    for (size_t i = 1; i < page->other_count; i++) {
+        fputs("<details class=\"compared\"><summary>Candidate against ", out);
+        prof_html_text(out, page->others[i].label);
+        fputs(", which is the baseline of these tables</summary>\n", out);
+        put_compared(out, &page->others[i]);
+        fputs("</details>\n", out);
     }
     fputs("<div id=\"comparison-tables\"></div>\n</section>\n", out);
 }

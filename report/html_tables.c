@@ -165,15 +165,13 @@ void prof_html_put_tables(struct prof_json *json, const struct prof_html_page *p
                    prof_report_limit(page->configs.count, 0, CONFIGS));
 }
 
-/* Of a baseline those that have a row for each name. */
-void prof_html_put_baseline_tables(struct prof_json *json, const struct prof_html_page *page)
+void prof_html_put_other_tables(struct prof_json *json, const struct prof_report_data *data,
+                                size_t top)
 {
     static const char *const names[] = {"kernels", "transfers", "api", "waits", "ranges"};
-    struct prof_report_output output = {.format = PROF_REPORT_PAGE,
-                                        .page = {.top = page->top},
-                                        .data = &page->comparison->data,
-                                        .json = json};
-    prof_json_array(json, "baseline_tables");
+    struct prof_report_output output = {
+        .format = PROF_REPORT_PAGE, .page = {.top = top}, .data = data, .json = json};
+    prof_json_array(json, "tables");
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         prof_report_put_table(&output, prof_report_table(names[i]), NULL);
     prof_json_end(json);

@@ -31,6 +31,12 @@ enum prof_report_findings {
     PROF_REPORT_FINDINGS_NONE,
 };
 
+/* A capture beside that of an HTML page; both borrowed. */
+struct prof_report_other {
+    struct prof_capture *capture;
+    const struct prof_filter *filter; /* NULL = everything */
+};
+
 /* {0}, or NULL instead of it, is what most people want. */
 struct prof_report_options {
     const struct prof_filter *filter; /* NULL = everything; borrowed */
@@ -45,8 +51,9 @@ struct prof_report_options {
     enum prof_flame_weight weight;     /* folded stacks: what they are weighed by */
     int64_t why;                       /* number of an iteration to explain; 0 = none */
     size_t *stacks;                    /* folded stacks: set to how many; NULL = not needed */
-    struct prof_capture *baseline; /* HTML: another run to compare with; borrowed, NULL = none */
-    const struct prof_filter *baseline_filter; /* of it, as `filter` is of this one */
+    const struct prof_report_other
+        *others; /* HTML: to compare with, the baseline first; borrowed */
+    size_t other_count;
     size_t events; /* HTML: of the timeline; more are merged; 0 = the writer's choice, 2 million */
     /* Called now and then by writers that walk the events: done of total (0 = not known). */
     void (*progress)(void *context, int64_t done, int64_t total);

@@ -1,6 +1,6 @@
 /* Flame graph: the code that used the device's time, moved the bytes, or launched so late that the device idled. From the
  * top down, with NVTX ranges or the operations first, or one frame with all of its callers and callees; against a
- * baseline where the page has one. The widest frames are on the left. A click or Enter makes a frame the whole width;
+ * another capture where the page has one. The widest frames are on the left. A click or Enter makes a frame the whole width;
  * arrow keys walk the tree. Frames narrower than a pixel are not made. */
 (function (P) {
   'use strict';
@@ -66,7 +66,7 @@
     nodes.forEach((node) => node.children.sort((a, b) => b.total - a.total));
   }
 
-  /* Each node's own in the baseline, by its path; 0 where it has none. */
+  /* Each node's own in the other capture, by its path; 0 where it has none. */
   function compareWith(nodes, others, measure) {
     const keyOf = (node) => node.kind + '\n' + node.name + '\n' + node.place;
     (function walk(node, other) {
@@ -132,7 +132,7 @@
       event.preventDefault();
     }
 
-    /* Longer than the baseline, shorter, or neither. */
+    /* Longer than the other capture's, shorter, or neither. */
     function colourOf(node) {
       if (!state.compared) return P.family(node.kind, node.name);
       const change = node.total - node.base;
@@ -187,10 +187,13 @@
   }
 
   P.flame = function () {
-    const place = P.section('flame'), source = P.data.flame, baseline = P.data.baseline_flame;
-    const paths = source ? pathsOf(source) : [], theirs = baseline ? pathsOf(baseline) : [];
+    const place = P.section('flame'), known = new Map(), pathsOfRun = (k) => {
+      if (!known.has(k)) known.set(k, P.runs[k].flame ? pathsOf(P.runs[k].flame) : []);
+      return known.get(k);
+    };
+    let paths = pathsOfRun(0);
     const sums = { ns: 0, bytes: 0, idle: 0 };
-    paths.forEach((one) => Object.keys(sums).forEach((key) => { sums[key] += one[key]; }));
+    P.runs.forEach((run, k) => pathsOfRun(k).forEach((one) => Object.keys(sums).forEach((key) => { sums[key] += one[key]; })));
     if (!sums.ns && !sums.bytes) {
       place.append(el('p', { class: 'none' }, 'no device work'));
       return;
@@ -216,9 +219,13 @@
       middle = null;
       remake();
     });
-    const hasFrames = paths.some((one) => one.path.some((frame) => frame.kind === 'frame'));
+    const hasFrames = P.runs.flatMap((run, k) => pathsOfRun(k)).some((one) => one.path.some((frame) => frame.kind === 'frame'));
     const lines = choose('flame-lines', [['line', 'line'], ['function', 'function']], () => remake());
-    const compared = el('input', { type: 'checkbox', id: 'flame-compared', checked: Boolean(baseline), onchange: () => remake() });
+    const several = P.runs.length > 1, shown = P.chooseRun('flame-of', 0, () => {
+      paths = pathsOfRun(Number(shown.value));
+      remake();
+    });
+    const against = P.chooseRun('flame-against', 1, () => remake(), 'nothing'), other = () => (several ? Number(against.value) : -1);
 
     function tellFound() {
       const sum = state.wanted ? sumFound(main.nodes, state.wanted) : null;
@@ -241,8 +248,8 @@
     }
 
     function remake() {
-      const trees = treesOf(paths), others = baseline ? treesOf(theirs) : null;
-      state.compared = Boolean(baseline) && compared.checked;
+      const trees = treesOf(paths), others = other() < 0 ? null : treesOf(pathsOfRun(other()));
+      state.compared = Boolean(others);
       [main, callers].forEach((drawing, k) => {
         drawing.set(trees[k]);
         if (others) compareWith(trees[k], others[k], state.measure);
@@ -269,7 +276,8 @@
       const above = drawing.above(node), path = [node, ...above].filter((one) => one.kind !== 'root');
       const reversed = drawing === callers || view.value === 'operations first';
       if (!path.length) return null;
-      return reversed ? P.placeOfFrame(path[path.length - 1], path.slice(0, -1)) : P.placeOfFrame(node, middle ? above : path.slice(1));
+      const run = Number(shown.value);
+      return reversed ? P.placeOfFrame(path[path.length - 1], path.slice(0, -1), run) : P.placeOfFrame(node, middle ? above : path.slice(1), run);
     }
 
     function tell(drawing, node) {
@@ -278,7 +286,7 @@
       if (node.count) words.push(P.plural(node.count, 'operation') + ' of its own');
       if (state.compared) {
         const change = node.total - node.base;
-        words.push('baseline ' + state.measure.format(node.base) + ', ' + (change < 0 ? '\u2212' : '+') + state.measure.format(Math.abs(change)) +
+        words.push(P.runs[other()].label + ' ' + state.measure.format(node.base) + ', ' + (change < 0 ? '\u2212' : '+') + state.measure.format(Math.abs(change)) +
           (node.base ? ' (' + (change < 0 ? '\u2212' : '+') + f.percent(Math.abs(change) / node.base) + ')' : ''));
       }
       details.replaceChildren(el('b', { class: 'mono long' }, node.name), el('span', null, words.join(' \u00b7 ')));
@@ -293,10 +301,10 @@
     place.append(el('p', { class: 'faint' }, (hasFrames ? 'The host\u2019s stack, ' : '') +
       'NVTX ranges, the API call, the kernel or memcpy; the widest on the left. ' +
       'Select a frame to zoom in, the top frame to zoom out; T shows the focused one on the timeline, S its callers and callees.' +
-      (source.left_out ? ' ' + P.plural(source.left_out, 'small frame') + ' left out.' : '') +
-      (baseline ? ' Against the baseline: red is longer, blue shorter, gray within 2 %.' : '')),
+      (P.data.flame.left_out ? ' ' + P.plural(P.data.flame.left_out, 'small frame') + ' left out.' : '') +
+      (several ? ' Against another capture red is longer, blue shorter, gray within 2 %.' : '')),
     el('div', { class: 'tools' }, ...labelled('Width by', by), ...labelled('View', view), ...(hasFrames ? labelled('Frames by', lines) : []),
-      ...(baseline ? [compared, el('label', { for: compared.id }, 'against the baseline')] : []), ...labelled('Search', search), found,
+      ...(several ? [...labelled('Capture', shown), ...labelled('against', against)] : []), ...labelled('Search', search), found,
       el('button', { type: 'button', onclick: () => main.zoomTo(main.nodes[0]) }, 'Everything')),
     calleesTitle, main.frame, callersTitle, callers.frame, details);
     remake();

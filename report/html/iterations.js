@@ -34,38 +34,42 @@
     const baseline = el('path', { class: 'baseline' });
     const cursor = el('rect', { class: 'cursor', visibility: 'hidden' }), inView = el('rect', { class: 'view', y: HEIGHT - VIEW, height: VIEW });
     const legend = el('p', { class: 'faint legend-line' });
-    let series = source.series[0], list = [], width = 0, wide = 0, at = -1, theirs = null;
+    /* theirs[k]: of capture k + 1 the series that is this one; null: none. */
+    let series = source.series[0], list = [], width = 0, wide = 0, at = -1, theirs = [];
+    const findTheirs = (one) => P.data.others.map((run, k) => P.seriesOf(k + 1, one));
 
     const top = () => {
-      const longest = series.rows.concat(theirs ? theirs.rows : []).reduce((most, row) => Math.max(most, row[DURATION]), 1);
-      return series.median_ns > 0 ? Math.min(longest, Math.max(series.median_ns, (theirs && theirs.median_ns) || 0) * HIGHEST) : longest;
+      const longest = series.rows.concat(theirs[0] ? theirs[0].rows : []).reduce((most, row) => Math.max(most, row[DURATION]), 1);
+      return series.median_ns > 0 ? Math.min(longest, Math.max(series.median_ns, (theirs[0] && theirs[0].median_ns) || 0) * HIGHEST) : longest;
     };
 
-    /* Of the baseline's iterations the one of the same number, counted from the first of its series; undefined: none. */
-    function counterpart(bar) {
-      if (!theirs) return undefined;
+    /* Of another capture's iterations the one of the same number, counted from the first of its series; undefined: none. */
+    function counterpart(bar, k) {
+      if (!theirs[k]) return undefined;
       let n = 0;
       for (const row of series.rows) {
         if (row[START] >= bar.row[START]) break;
         n += row[COUNT];
       }
-      return theirs.rows.find((row) => (n -= row[COUNT]) < 0);
+      return theirs[k].rows.find((row) => (n -= row[COUNT]) < 0);
     }
 
+    const counterparts = (bar) => theirs.map((one, k) => [counterpart(bar, k), k]).filter(([other]) => other);
+
     function words(bar) {
-      const { row } = bar, other = counterpart(bar), [number, start, duration, part, ns, verdict, count] = row;
+      const { row } = bar, others = counterparts(bar), [number, start, duration, part, ns, verdict, count] = row;
       const ratio = series.median_ns > 0 ? ', ' + Number((duration / series.median_ns).toPrecision(3)) + 'x the median' : '';
       const why = seen.get(number) || (verdict === SLOW ? 'perfkit report --why ' + number + ' says why' : '');
       return (count > 1 ? 'The longest of ' + f.count(count) + ', iteration ' : 'Iteration ') + number + ', at ' + f.duration(start) + ': ' +
         f.duration(duration) + ratio + (verdict === SLOW ? ', slow' : verdict === WARM_UP ? ', warm-up' : '') + '; most of it ' +
-        source.parts[part][1] + ' (' + f.duration(ns) + ', ' + f.percent(duration > 0 ? ns / duration : 0) + ').' + (other ? ' The baseline\u2019s: ' + f.duration(other[DURATION]) + '.' : '') + (why ? ' ' + why + '.' : '');
+        source.parts[part][1] + ' (' + f.duration(ns) + ', ' + f.percent(duration > 0 ? ns / duration : 0) + ').' + others.map(([other, k]) => ' ' + P.data.others[k].title + ': ' + f.duration(other[DURATION]) + '.').join('') + (why ? ' ' + why + '.' : '');
     }
 
     function about() {
       const parts = [P.plural(series.count, 'iteration') + ' of ' + series.name + (series.label ? ', ' + series.label : '')];
       if (series.median_ns > 0) parts.push('median ' + f.duration(series.median_ns) + ' (dashed)');
       if (!P.unknown(series.limit_ns)) parts.push((series.slow ? f.count(series.slow) : 'none') + ' slow (marked: above ' + f.duration(series.limit_ns) + ')');
-      if (theirs && theirs.median_ns > 0) parts.push('baseline: ' + P.plural(theirs.count, 'iteration') + ', median ' + f.duration(theirs.median_ns));
+      theirs.forEach((one, k) => { if (one && one.median_ns > 0) parts.push(P.data.others[k].label + ': ' + P.plural(one.count, 'iteration') + ', median ' + f.duration(one.median_ns)); });
       return parts.join(', ') + '.' + (source.left_out ? ' ' + P.plural(source.left_out, 'phase', 'phases') + ' that took less time: perfkit report --iterations.' : '');
     }
 
@@ -76,14 +80,14 @@
         cursor.setAttribute('x', at * wide);
         cursor.setAttribute('width', Math.max(2, wide - 1));
       }
-      told.textContent = P.visible(bar ? words(bar) : about() + ' A click, or Enter, zooms to one' + (theirs ? ', and moves the baseline so that both begin there.' : '.'));
+      told.textContent = P.visible(bar ? words(bar) : about() + ' A click, or Enter, zooms to one' + (theirs.some(Boolean) ? ', and moves the other captures so that theirs begin there.' : '.'));
     }
 
     function show() {
       const bar = list[at];
       if (!bar) return;
-      const other = counterpart(bar), longest = Math.max(bar.row[DURATION], other ? other[DURATION] : 0), pad = longest * 0.04 + 50;
-      if (other) timeline.align(bar.row[START], other[START]);
+      const others = counterparts(bar), longest = others.reduce((most, [other]) => Math.max(most, other[DURATION]), bar.row[DURATION]), pad = longest * 0.04 + 50;
+      others.forEach(([other, k]) => timeline.align(k + 1, bar.row[START], other[START]));
       timeline.show(bar.row[START] - pad, bar.row[START] + longest + pad);
     }
 
@@ -110,7 +114,7 @@
       if (inside <= 0) return;
       if (inside !== width) {
         width = inside;
-        theirs = P.baselineSeries(series);
+        theirs = findTheirs(series);
         chart.setAttribute('viewBox', '0 0 ' + width + ' ' + HEIGHT);
         list = pool(series.rows, Math.floor(width / LEAST));
         wide = Math.min(WIDEST, width / list.length);
@@ -138,14 +142,14 @@
       });
       bars.replaceChildren(...[...parts].map(([part, d]) => el('path', { d, class: 'slice-' + source.parts[part][0] })));
       edge.setAttribute('d', line);
-      baseline.setAttribute('d', list.map((bar, k) => [counterpart(bar), k]).filter(([other]) => other).map(([other, k]) =>
+      baseline.setAttribute('d', list.map((bar, k) => [counterpart(bar, 0), k]).filter(([other]) => other).map(([other, k]) =>
         'M' + (k * wide).toFixed(2) + ' ' + y(other[DURATION]).toFixed(2) + 'h' + (wide - gap).toFixed(2)).join(''));
       slow.setAttribute('d', marks);
       const middle = series.median_ns > 0 ? y(series.median_ns) : -9;
       Object.entries({ x1: 0, x2: list.length * wide, y1: middle, y2: middle }).forEach(([key, value]) => median.setAttribute(key, value));
       legend.replaceChildren(...[...parts.keys()].sort((a, b) => a - b).map((part) =>
         el('span', { class: 'keyed' }, el('span', { class: 'legend slice-' + source.parts[part][0] }), source.parts[part][1])),
-      ...(theirs ? [el('span', { class: 'keyed' }, el('span', { class: 'legend', style: 'background:var(--mark)' }), 'baseline, the same number')] : []),
+      ...(theirs[0] ? [el('span', { class: 'keyed' }, el('span', { class: 'legend', style: 'background:var(--mark)' }), 'baseline, the same number')] : []),
       ...(series.rows.some((row) => row[DURATION] > most) ? [el('span', { class: 'keyed' }, 'cut at ' + f.duration(most))] : []));
     }
 
@@ -171,12 +175,12 @@
     } }, ...source.series.map((one, k) => el('option', { value: k }, (one.name + (one.label ? ', ' + one.label : '')).slice(0, 80))));
     next.hidden = !series.slow;
     new ResizeObserver(draw).observe(chart);
-    /* The first iteration after warm-up of both begins at the same place. */
+    /* The first iteration after warm-up of all begins at the same place. */
     function alignFirst() {
-      series = source.series.find((one) => P.baselineSeries(one)) || series;
-      theirs = P.baselineSeries(series);
-      const row = theirs && (series.rows.find((one) => one[VERDICT] !== WARM_UP) || series.rows[0]), other = row && counterpart({ row });
-      if (other) timeline.align(row[START], other[START]);
+      series = source.series.find((one) => findTheirs(one).some(Boolean)) || series;
+      theirs = findTheirs(series);
+      const row = series.rows.find((one) => one[VERDICT] !== WARM_UP) || series.rows[0];
+      if (row) counterparts({ row }).forEach(([other, k]) => timeline.align(k + 1, row[START], other[START]));
       choose.value = source.series.indexOf(series);
       next.hidden = !series.slow;
     }

@@ -7,23 +7,24 @@
     return P.unknown(value) || value === '' ? null : el('span', null, label + ' ', el('b', null, value));
   }
 
-  /* Which capture this one is compared with, if any. */
-  function against() {
-    const path = document.querySelector('#comparison code');
-    return path && el('span', null, 'compared with ', el('a', { href: '#comparison' }, path.textContent));
+  /* The captures of the page by their names on it. */
+  function captures() {
+    if (P.runs.length < 2) return null;
+    return el('p', { class: 'facts' }, ...P.runs.map((run) => el('span', null, run.label + ' ', el('a', { href: '#comparison' }, run.capture.path))),
+      el('span', null, 'Everything below is of the candidate where it does not name another capture.'));
   }
 
   function head() {
     const c = data.capture;
     const bad = c.exit_signal > 0 || c.exit_status > 0;
     document.title = 'perfkit: ' + P.visible(c.command || c.path || 'report').slice(0, 80);
-    P.section('head').append(
+    P.section('head').append(...[
       el('h1', { class: 'mono' }, el('span', { class: 'long' }, c.command || 'n/a')),
       el('p', { class: 'facts' }, fact('on', c.host), fact('started', c.start_utc),
         el('span', null, 'ended with ', el('b', { class: bad ? 'bad' : null }, c.ending)),
-        fact('in', c.directory), against()),
+        fact('in', c.directory)), captures(),
       el('p', { class: 'facts' }, ...uniqueDevices().map((d) => fact(d.label, d.name + ' (' + (d.api || 'n/a') +
-          (d.memory_bytes ? ', ' + f.bytes(d.memory_bytes) : '') + ')'))));
+          (d.memory_bytes ? ', ' + f.bytes(d.memory_bytes) : '') + ')')))].filter(Boolean));
     if (data.filtered)
       P.section('head').append(el('p', { class: 'warning' },
         'A filter is set: every figure below is of a part of the capture.'));
@@ -35,43 +36,53 @@
 
   function contents() {
     const links = Array.from(document.querySelectorAll('main > section:not([hidden])')).map((section) =>
-      el('a', { href: '#' + section.id }, section.querySelector('h2').textContent));
+      el('a', { href: '#' + section.id }, section.querySelector('h2').textContent.replace(/:.*/, '')));
     P.section('contents').append(...links);
-  }
-
-  function card(label, value, note, kind, at) {
-    return el('div', { class: 'card', id: 'card-' + kind }, el('span', { class: 'label' }, label),
-      el('span', { class: 'value' + (kind === 'bad' || kind === 'good' ? ' ' + kind : '') },
-        at ? el('a', { href: at }, value) : value),
-      note ? el('span', { class: 'note' }, note) : null);
   }
 
   /* As prof_trust_status_words() has them. */
   const statusWords = (trust) => trust.complete ? trust.status : trust.status.toUpperCase();
 
+  const deviceOf = (run) => run.busy.slice().sort((a, b) => b.busy_ns - a.busy_ns)[0];
+  const shareOf = (device) => (device && device.window_ns > 0 ? device.busy_ns / device.window_ns : null);
+
+  function memoryNote(run, unseen) {
+    if (!(run.leaks > 0)) return unseen || (run.peak_bytes > 0 ? 'everything freed' : 'no allocations');
+    return P.plural(run.leaks, 'allocation') + ' (' + f.bytes(run.leaked_bytes) + ') ' +
+      (run.capture.ending.startsWith('still running') ? 'not freed so far' : 'never freed');
+  }
+
+  function trustNote(trust) {
+    if (trust.complete) return trust.status === 'no loss known' ? 'calls were not counted to prove it' : 'every call counted is accounted for';
+    return trust.status === 'at risk' ? 'records of its end may be missing, see Trust'
+      : P.plural(trust.statements.filter((s) => s.level === 'loss').length, 'loss', 'losses') + ', see Trust';
+  }
+
+  const trustClass = (trust) => (!trust.complete ? 'bad' : trust.status === 'no loss known' ? 'open' : 'good');
+
+  /* [kind, label, of a capture its value, and what else there is to say]. */
+  function cardsOf(run) {
+    const busiest = deviceOf(run), unseen = run.capture.summary ? 'a summary has no single events' : null;
+    return [['wall', 'Wall time', f.duration(run.wall_ns), null],
+      ['busy', busiest ? busiest.label + ' busy' : 'Device busy', f.percent(shareOf(busiest)),
+        busiest ? f.duration(busiest.busy_ns) + ', ' + (busiest.name || 'unnamed device') : unseen || 'no device work was recorded'],
+      ['kernels', 'Kernels', f.count(run.kernels), 'launches'],
+      ['transfers', 'Memcpy', f.bytes(run.memcpy_bytes), unseen || P.plural(run.memcpys, 'memcpy') +
+        (run.memsets > 0 ? '; ' + P.plural(run.memsets, 'memset') + ', ' + f.bytes(run.memset_bytes) : '')],
+      ['memory', 'Peak memory', f.bytes(run.peak_bytes), memoryNote(run, unseen)],
+      [trustClass(run.trust), 'Capture', statusWords(run.trust), trustNote(run.trust)]];
+  }
+
+  /* One for each figure: the candidate's, and below it those of the others. */
   function cards() {
-    const busiest = data.busy.slice().sort((a, b) => b.busy_ns - a.busy_ns)[0];
-    const share = busiest && busiest.window_ns > 0 ? busiest.busy_ns / busiest.window_ns : null;
-    const complete = data.trust.complete, counted = data.trust.status !== 'no loss known';
-    const risk = data.trust.status === 'at risk';
-    const unseen = data.capture.summary ? 'a summary has no single events' : null;
-    const losses = data.trust.statements.filter((s) => s.level === 'loss').length;
-    return el('div', { class: 'cards' },
-      card('Wall time', f.duration(data.wall_ns), null, 'wall'),
-      card(busiest ? busiest.label + ' busy' : 'Device busy', f.percent(share),
-        busiest ? f.duration(busiest.busy_ns) + ', ' + (busiest.name || 'unnamed device')
-          : unseen || 'no device work was recorded', 'busy'),
-      card('Kernels', f.count(data.kernels), 'launches', 'kernels'),
-      card('Memcpy', f.bytes(data.memcpy_bytes), unseen || P.plural(data.memcpys, 'memcpy') +
-        (data.memsets > 0 ? '; ' + P.plural(data.memsets, 'memset') + ', ' + f.bytes(data.memset_bytes) : ''), 'transfers'),
-      card('Peak memory', f.bytes(data.peak_bytes), data.leaks > 0
-        ? P.plural(data.leaks, 'allocation') + ' (' + f.bytes(data.leaked_bytes) + ') ' +
-          (data.capture.ending.startsWith('still running') ? 'not freed so far' : 'never freed')
-        : unseen || (data.peak_bytes > 0 ? 'everything freed' : 'no allocations'), 'memory'),
-      card('Capture', statusWords(data.trust),
-        complete ? (counted ? 'every call counted is accounted for' : 'calls were not counted to prove it') : risk ? 'records of its end may be missing, see Trust'
-          : P.plural(losses, 'loss', 'losses') + ', see Trust',
-        !complete ? 'bad' : counted ? 'good' : 'open', '#trust'));
+    const all = P.runs.map(cardsOf), several = all.length > 1;
+    return el('div', { class: 'cards' }, ...all[0].map(([kind, label, value, note], k) => {
+      const trust = k === all[0].length - 1;
+      return el('div', { class: 'card', id: 'card-' + kind }, el('span', { class: 'label' }, label + (several ? ', candidate' : '')),
+        el('span', { class: 'value' + (kind === 'bad' || kind === 'good' ? ' ' + kind : '') }, trust ? el('a', { href: '#trust' }, value) : value),
+        note ? el('span', { class: 'note' }, note) : null,
+        ...all.slice(1).map((run, i) => el('span', { class: 'other' }, P.runs[i + 1].label + ' ', el('b', { class: trust ? run[k][0] : null }, run[k][2]))));
+    }));
   }
 
   /* Share of each span of time in which the device was busy, as an area; kernels are drawn over all of it. */
@@ -96,12 +107,12 @@
       (width / values.length).toFixed(1) + 'v' + height + 'h-' + (width / values.length).toFixed(1) + 'Z').join('');
   }
 
-  function strip(device) {
+  function strip(device, run) {
     const width = 1000, height = 44, gaps = unknown(device.all, width, height);
-    const share = device.window_ns > 0 ? device.busy_ns / device.window_ns : null;
-    const words = device.label + ' busy ' + f.percent(share) + ' of the time';
+    const share = shareOf(device), whose = P.runs.length > 1 ? run.label + ' ' : '';
+    const words = whose + device.label + ' busy ' + f.percent(share) + ' of the time';
     return el('div', { class: 'strip' },
-      el('p', null, el('b', null, device.label), ' ' + (device.name || '') + ': busy ' + f.percent(share) +
+      el('p', null, el('b', null, whose + device.label), ' ' + (device.name || '') + ': busy ' + f.percent(share) +
         ', ' + f.duration(device.busy_ns) + ' of ' + f.duration(device.window_ns),
         key('--kernel', 'kernels'), ' ', key('--h2d', 'memcpy and memset'), ...(gaps ? [' ', key('--dim', 'not recorded')] : [])),
       el('svg', { viewBox: '0 0 ' + width + ' ' + height, preserveAspectRatio: 'none', height,
@@ -132,7 +143,7 @@
     if (data.next.length)
       P.section('busy').append(el('ul', { class: 'steps' }, ...data.next.map((step) => el('li', null,
         ...step.split(/(--[a-z][a-z=-]*)/).map((part, i) => (i % 2 ? el('span', { class: 'keyed' }, part) : part))))));
-    data.busy.forEach((device) => P.section('busy').append(strip(device)));
+    P.runs.forEach((run) => run.busy.forEach((device) => P.section('busy').append(strip(device, run))));
     openOnPaper();
     window.addEventListener('hashchange', openTarget);
     openTarget();
@@ -147,13 +158,13 @@
       f.count(row.recorded) + ' recorded', ...rest].join(', '));
   }
 
-  P.trust = function () {
-    const trust = data.trust, place = P.section('trust');
+  function trustOf(run) {
+    const trust = run.trust, place = P.section('trust');
     const meaning = trust.status === 'at risk' ? 'records of its end may be missing'
       : !trust.complete ? 'figures may lack work'
       : trust.status === 'no loss known' ? 'but calls were not counted to prove it'
         : 'every call that was counted is accounted for';
-    place.append(el('p', null, 'This capture: ',
+    place.append(el('p', null, P.runs.length > 1 ? run.title + ': ' : 'This capture: ',
       el('span', { class: trust.complete ? 'good' : 'bad' }, statusWords(trust)), ', ' + meaning + '.',
       P.unknown(trust.clock_error_ns) ? ''
         : ' Device times are off by at most ' + f.duration(trust.clock_error_ns) + '.'));
@@ -167,7 +178,9 @@
     if (trust.totals.length)
       place.append(el('details', { open: !trust.complete }, el('summary', null, 'Calls and records'),
         el('ul', null, ...trust.totals.map(balance))));
-  };
+  }
+
+  P.trust = () => P.runs.forEach(trustOf);
 
   P.finish = function () {
     const c = data.capture;

@@ -58,7 +58,7 @@
       const missing = w.to - w.from - w.recorded;
       inView.textContent = 'In view, ' + f.duration(w.to - w.from) + (missing > 0 ? ', ' + f.duration(missing) + ' of it not recorded: ' : ': ')
         + words(w) + '.';
-      if (model.baselineRows.length) inView.textContent += ' Baseline: ' + words(P.within(model, view.from, view.to, true, true)) + '.';
+      P.runs.slice(1).forEach((run, k) => { inView.textContent += ' ' + run.title + ': ' + words(P.within(model, view.from, view.to, true, k + 1)) + '.'; });
       if (rows.findEmpty(view, draw.plan.withEmpty + draw.RULER > roomFor())) arrange();
       if (rows.empty.size) inView.textContent += ' ' + P.plural(rows.empty.size, 'row') + ' without events here folded.';
       events.refresh();
@@ -75,10 +75,10 @@
       t.redraw();
     };
     t.everything = () => t.show(model.begin, model.end);
-    /* Moves the baseline: its moment `theirs` is at `ours` of this run. */
-    t.align = function (ours, theirs) {
-      if (!model.baselineRows.length || ours - theirs === model.offset) return;
-      model.align(ours - theirs);
+    /* Moves capture `k`: its moment `theirs` is at `ours` of the candidate. */
+    t.align = function (k, ours, theirs) {
+      if (!model.runs[k] || ours - theirs === model.runs[k].offset) return;
+      model.align(k, ours - theirs);
       map.renew();
       t.redraw();
     };
@@ -473,10 +473,11 @@
   }
 
   function introduce(place, source) {
-    const total = totalOf(source), baseline = P.data.baseline_timeline;
-    place.append(el('p', { class: 'faint', id: 'timeline-counts' }, countWords(source) + (baseline ? ' Baseline: ' + countWords(baseline) : '')));
-    if (baseline && baseline.merge_ns)
-      place.append(el('p', { class: 'warning' }, 'Of the baseline neighbours that fit within ' + f.duration(baseline.merge_ns) + ' are drawn as one block.'));
+    const total = totalOf(source), others = P.data.others;
+    place.append(el('p', { class: 'faint', id: 'timeline-counts' }, (others.length ? 'Candidate: ' : '') + countWords(source) +
+      others.map((run) => ' ' + run.title + ': ' + countWords(run.timeline)).join('')));
+    others.filter((run) => run.timeline.merge_ns).forEach((run) => place.append(el('p', { class: 'warning' }, run.title + ': neighbours that fit within ' +
+      f.duration(run.timeline.merge_ns) + ' are drawn as one block.')));
     if (source.not_started)
       place.append(el('p', { class: 'faint' }, P.plural(source.not_started, 'event') +
         ' never seen to start, so without a place here.'));
@@ -502,15 +503,15 @@
         'missing): Chromium or Edge 80, Firefox 113, Safari 16.4 and later can. The tables are complete without it.'));
       return;
     }
-    const wait = el('p', { class: 'faint' }, 'Unpacking the events\u2026'), text = P.section('events');
+    const wait = el('p', { class: 'faint' }, 'Unpacking the events\u2026'), text = P.section('events-0');
     place.append(wait);
     await new Promise((resolve) => { setTimeout(resolve, 0); }); /* the rest of the page first */
     try {
       let run = P.readTimeline(source, await P.unpack(text.textContent));
       text.remove(); /* its megabytes */
-      if (P.data.baseline_timeline && P.data.baseline_timeline.shown) {
-        const other = P.section('baseline-events');
-        run = P.joinTimelines(run, P.readTimeline(P.data.baseline_timeline, await P.unpack(other.textContent)));
+      for (let k = 1; k < P.runs.length; k++) {
+        const other = P.section('events-' + k);
+        run = P.joinTimelines(run, P.readTimeline(P.runs[k].timeline, await P.unpack(other.textContent)), k);
         other.remove();
       }
       P.timelineView = Timeline(place, P.Model(run));

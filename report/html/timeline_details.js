@@ -36,10 +36,10 @@
 
   /* {name, text} of event i. */
   P.describe = function (model, i) {
-    const e = model.event(i), other = model.other(i);
+    const e = model.event(i), other = model.other(i), run = model.runs[model.runOf(e.track)];
     const parts = [P.kindWord(e.kind)];
     if (e.count > 1) parts[0] = P.plural(e.count, 'event') + ' merged, busy for ' + f.duration(e.busy) + ', longest named';
-    parts.push(e.duration < 0 ? 'no end seen' : lasting(e.duration), 'from ' + P.moment(e.start - (e.track.baseline ? model.offset : 0), 1) + (e.track.baseline ? ' of the baseline' : ''));
+    parts.push(e.duration < 0 ? 'no end seen' : lasting(e.duration), 'from ' + P.moment(e.start - run.offset, 1) + (e.track.run ? ' of ' + P.runs[e.track.run].the : ''));
     if (e.count === 1) parts.push(...particulars(model, e));
     if (other >= 0) {
       const o = model.event(other), device = e.track.lane === 'stream' ? e : o, call = device === e ? o : e;

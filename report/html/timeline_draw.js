@@ -39,7 +39,7 @@
       const track = model.tracks[t], folded = rows.folded.has(track.process);
       if (model.processes > 1 && track.process !== process) {
         process = track.process;
-        groups.push({ y, process, text: (folded ? '\u25b8' : '\u25be') + (model.own === model.n ? '' : track.baseline ? ' baseline:' : ' this run:') + ' process ' + track.pid + '  ' + (track.command || '') });
+        groups.push({ y, process, text: (folded ? '\u25b8' : '\u25be') + (model.runs.length < 2 ? '' : ' ' + model.runs[model.runOf(track)].label + ':') + ' process ' + track.pid + '  ' + (track.command || '') });
         y += GROUP;
       }
       if (folded || rows.hidden.has(t) || pinned.has(t)) return;
@@ -267,7 +267,7 @@
       const trackLabel = (track, t) => {
         const y = RULER + plan.places[t] - scrolled(view, t), focus = view.track === t;
         if (y > height || y + track.rows.length * plan.high[t] < RULER) return;
-        label((focus ? '\u25b8 ' : '  ') + P.visible(track.baseline ? track.label.replace('baseline ', '') : track.label), y + Math.max(plan.high[t], 14) / 2 - 0.5, focus ? colours.focus : colours.text);
+        label((focus ? '\u25b8 ' : '  ') + P.visible(!track.short || plan.pinned.has(t) ? track.label : track.short), y + Math.max(plan.high[t], 14) / 2 - 0.5, focus ? colours.focus : colours.text);
       };
       model.tracks.forEach((track, t) => { if (!plan.pinned.has(t)) trackLabel(track, t); });
       plan.lines.forEach(({ line, y: top }) => {

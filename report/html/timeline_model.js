@@ -44,16 +44,19 @@
     return sums;
   }
 
-  /* Of one run as P.readTimeline gives it, or of two (P.joinTimelines): what counts and sums is of this run, `own...`, unless said otherwise. */
+  /* Of one capture as P.readTimeline gives it, or of several (P.joinTimelines): what counts and sums is of the candidate, `own...`, unless
+   * said otherwise. runs[k]: rows of capture k, when it begins and ends, how far it is moved. */
   P.Model = function (run) {
-    const { head, rows, events: e } = run, start = e.start, end = e.end, own = run.baseline ? run.own : e.n;
-    const model = { begin: run.begin, end: run.end, own, offset: 0, recordedRows: rows.filter((row) => head.tracks[row.t].lane !== 'projected'),
+    const { head, rows, events: e } = run, start = e.start, end = e.end, others = run.others || [], own = others.length ? others[0].first : e.n;
+    const model = { begin: run.begin, end: run.end, own, recordedRows: rows.filter((row) => head.tracks[row.t].lane !== 'projected'),
       names: head.names.map((name) => name || '(empty)'), labels: head.names.map((name) => P.short(name || '(empty)').slice(0, 400)), kinds: run.kinds, merge: run.merge,
       configs: head.configs, tracks: head.tracks, rows, events: e, n: e.n, lines: e.lines,
       unrecorded: head.unrecorded.slice().sort((a, b) => a[0] - b[0]),
       longest: longestBlocks(start, end), busy: sumBusy(e) };
-    model.ownRows = model.recordedRows.filter((row) => !head.tracks[row.t].baseline);
-    model.baselineRows = model.recordedRows.filter((row) => head.tracks[row.t].baseline);
+    model.runOf = (track) => track.run || 0;
+    model.runs = [{ begin: run.begin, end: run.end, first: 0, stop: own }, ...others].map((one, k) => Object.assign({ offset: 0, label: P.runs[k].label,
+      rows: model.recordedRows.filter((row) => model.runOf(head.tracks[row.t]) === k) }, one));
+    model.ownRows = model.runs[0].rows;
     const families = model.kinds.map(() => []);
     model.family = (i) => {
       if (e.unended[i]) return 'mark';
@@ -148,11 +151,11 @@
       return out;
     }
 
-    /* Events for which `wanted` holds: by number, and in order of time. `both`: of the baseline too. */
-    model.pick = function (wanted, both) {
+    /* Events for which `wanted` holds: by number, and in order of time; of the candidate, of capture `of`, or of 'all'. */
+    model.pick = function (wanted, of) {
       const numbers = new Uint32Array(e.n), lists = [];
       let n = 0;
-      (both ? model.recordedRows : model.ownRows).forEach((row) => {
+      (of === 'all' ? model.recordedRows : model.runs[of || 0].rows).forEach((row) => {
         const first = n;
         for (let i = row.first; i < row.first + row.n; i++) if (wanted(i)) numbers[n++] = i;
         if (n > first) lists.push(numbers.subarray(first, n));
@@ -163,23 +166,23 @@
     /* Those whose name holds `text`. */
     model.search = function (text) {
       const wanted = text.toLowerCase(), hit = model.names.map((name) => name.toLowerCase().includes(wanted));
-      return model.pick((i) => hit[e.name[i]], true);
+      return model.pick((i) => hit[e.name[i]], 'all');
     };
 
     /* When the run of a line is over. */
-    model.endOf = (line) => (line.baseline ? run.baseline.end + model.offset : run.end);
+    model.endOf = (line) => model.runs[model.runOf(line)].end + model.runs[model.runOf(line)].offset;
 
-    /* Moves the baseline so that its moment 0 is at `offset` of this run. */
-    model.align = function (offset) {
-      const by = offset - model.offset;
-      for (let i = own; i < e.n; i++) {
+    /* Moves capture `k` so that its moment 0 is at `offset` of the candidate. */
+    model.align = function (k, offset) {
+      const moved = model.runs[k], by = offset - moved.offset;
+      for (let i = moved.first; i < moved.stop; i++) {
         start[i] += by;
         end[i] += by;
       }
-      model.lines.forEach((line) => { if (line.baseline) line.time.forEach((time, k) => { line.time[k] = time + by; }); });
-      model.offset = offset;
-      model.begin = Math.min(run.begin, run.baseline.begin + offset);
-      model.end = Math.max(run.end, run.baseline.end + offset);
+      model.lines.forEach((line) => { if (line.run === k) line.time.forEach((time, at) => { line.time[at] = time + by; }); });
+      moved.offset = offset;
+      model.begin = Math.min(...model.runs.map((one) => one.begin + one.offset));
+      model.end = Math.max(...model.runs.map((one) => one.end + one.offset));
     };
     return model;
   };

@@ -31,16 +31,16 @@
   }
 
   /* Whether the call of an event was made inside a range of this name, on the same thread. */
-  function insideRange(model, name) {
-    const e = model.events, spans = new Map();
-    const { found } = model.pick((i) => model.kindOf(i) === 'range' && model.names[e.name[i]] === name);
+  function insideRange(model, name, of) {
+    const e = model.events, spans = new Map(), threadOf = (i) => model.trackOf(i).process + ' ' + model.trackOf(i).thread;
+    const { found } = model.pick((i) => model.kindOf(i) === 'range' && model.names[e.name[i]] === name, of);
     found.forEach((i) => {
-      const thread = model.trackOf(i).thread;
+      const thread = threadOf(i);
       if (!spans.has(thread)) spans.set(thread, []);
       spans.get(thread).push(i);
     });
     return (i) => {
-      const call = model.trackOf(i).lane === 'stream' ? model.other(i) : i, list = call < 0 ? null : spans.get(model.trackOf(call).thread);
+      const call = model.trackOf(i).lane === 'stream' ? model.other(i) : i, list = call < 0 ? null : spans.get(threadOf(call));
       if (!list) return false;
       const after = model.bisect(0, list.length, (k) => e.start[list[k]] > e.start[call]);
       return list.slice(Math.max(0, after - 8), after).some((range) => e.end[range] >= e.start[call]);
@@ -49,12 +49,12 @@
 
   /* The events that are instances of `at`: of these kinds, of this name (or other), whose name begins with the word `prefix`,
    * of so many bytes [low, high), with this shape of grid and block, on this device, stream or thread, launched by this call,
-   * within ranges of these names, called from these functions; both: those of the baseline too. What is not given is not asked. */
+   * within ranges of these names, called from these functions; of: those of this capture, or 'all'. What is not given is not asked. */
   function pickInstances(model, at) {
     const e = model.events, wanted = [at.name, at.other].map((name) => (name === '' ? '(empty)' : name));
     const named = model.names.map((name) => ('prefix' in at ? (name + ' ').startsWith(at.prefix + ' ') : !('name' in at) || wanted.includes(name)));
     const kinds = model.kinds.map((kind) => !at.kinds || at.kinds.includes(kind)), stacks = new Map();
-    const tests = (at.within || []).map((name) => insideRange(model, name));
+    const tests = (at.within || []).map((name) => insideRange(model, name, at.of));
     ['device', 'stream', 'thread'].filter((key) => key in at).forEach((key) => tests.push((i) => model.trackOf(i)[key] === at[key]));
     if (at.bytes) tests.push((i) => e.extra[i] >= at.bytes[0] && (P.unknown(at.bytes[1]) || e.extra[i] < at.bytes[1]));
     if (at.shape) tests.push((i) => (model.configs[e.extra[i]] || []).slice(0, 6).join() === at.shape.join());
@@ -69,7 +69,7 @@
         return stacks.get(key);
       });
     }
-    return model.pick((i) => kinds[e.kind[i]] && named[e.name[i]] && tests.every((test) => test(i)), at.both);
+    return model.pick((i) => kinds[e.kind[i]] && named[e.name[i]] && tests.every((test) => test(i)), at.of);
   }
 
   const DEVICE = ['kernel', 'copy', 'fill'], CALLS = ['call', 'wait'], SAMPLES = ['running', 'blocked', 'preempted'];
@@ -98,8 +98,8 @@
     host_threads: (at) => ({ thread: at('id') }), threads: (at) => ({ thread: at('id') }), streams: (at) => ({ kinds: DEVICE, stream: at('id') }),
   };
 
-  /* Marks the instances of a row of the table of this name, `at` gives its values; both: those of the baseline too. */
-  P.markRow = (table, at, words, both) => window.perfkit_timeline.mark(Object.assign({ words, both }, TABLES[table](at)));
+  /* Marks the instances of a row of the table of this name, `at` gives its values; of: those of this capture, or 'all'. */
+  P.markRow = (table, at, words, of) => window.perfkit_timeline.mark(Object.assign({ words, of }, TABLES[table](at)));
 
   /* Of a table's row what leads to its place, null where nothing does: a function. */
   P.placeOf = function (table, index) {
@@ -109,11 +109,11 @@
 
   const FRAME_KINDS = { kernel: ['kernel'], transfer: ['copy'], memset: ['fill'], api: CALLS, range: ['range', 'mark'], frame: DEVICE };
 
-  /* Of a frame of the flame graph the same; `above`: the frames around it, the innermost first. */
-  P.placeOfFrame = function (node, above) {
+  /* Of a frame of the flame graph the same; `above`: the frames around it, the innermost first; of capture `run`. */
+  P.placeOfFrame = function (node, above, run) {
     const kinds = FRAME_KINDS[node.kind], of = (kind) => above.filter((one) => one.kind === kind).map((one) => one.name);
     if (!kinds || !P.data.timeline.shown) return null;
-    const at = { kinds, words: node.name, within: of('range') }, frames = of('frame');
+    const at = { kinds, words: node.name, within: of('range'), of: run }, frames = of('frame');
     if (node.kind === 'transfer') at.prefix = node.name;
     else if (node.kind !== 'frame') at.name = node.name;
     if (kinds.some((kind) => DEVICE.includes(kind))) {

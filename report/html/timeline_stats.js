@@ -3,15 +3,15 @@
 (function (P) {
   'use strict';
 
-  /* `brief`: without unions of the kinds, and without the names, which is a quarter of the work. */
-  P.within = function (model, from, to, brief, baseline) {
+  /* Of capture `run`. `brief`: without unions of the kinds, and without the names, which is a quarter of the work. */
+  P.within = function (model, from, to, brief, run = 0) {
     const e = model.events, kinds = model.kinds.length;
     const cut = (i) => {
       const whole = e.end[i] - e.start[i], inside = Math.min(e.end[i], to) - Math.max(e.start[i], from);
       return e.busy ? (whole > 0 ? (e.busy[i] * inside) / whole : 0) : inside;
     };
 
-    const parts = (baseline ? model.baselineRows : model.ownRows).map((row) => {
+    const parts = model.runs[run].rows.map((row) => {
       const [first, last] = model.touching(row, from, to);
       return { row, first, last };
     }).filter((part) => part.last > part.first);
@@ -72,14 +72,14 @@
       return model.byStart(runs);
     }
 
-    const devices = [...new Set(model.tracks.filter((track) => track.lane === 'stream' && !track.baseline === !baseline).map((track) => track.device))];
+    const devices = [...new Set(model.tracks.filter((track) => track.lane === 'stream' && model.runOf(track) === run).map((track) => track.device))];
     const deviceOf = (row) => devices.indexOf(model.tracks[row.t].device);
     return {
-      from, to, recorded: baseline ? to - from : model.recorded(from, to),
+      from, to, recorded: run ? to - from : model.recorded(from, to),
       kinds: brief ? countKinds() : group(kinds, (i) => e.kind[i]).map(([k, list]) => Object.assign({ kind: model.kinds[k] }, sums(list))),
       devices: group(devices.length, (i, row) => deviceOf(row), (row) => model.tracks[row.t].lane === 'stream')
         .map(([k, list]) => {
-          const track = model.tracks.find((one) => one.lane === 'stream' && one.device === devices[k] && !one.baseline === !baseline);
+          const track = model.tracks.find((one) => one.lane === 'stream' && one.device === devices[k] && model.runOf(one) === run);
           return Object.assign({ device: devices[k], label: track.device_label }, sums(list));
         }),
       names: brief ? [] : group(model.names.length * kinds, (i) => e.name[i] * kinds + e.kind[i])

@@ -2,9 +2,9 @@
  *     report_tool make SQLFILE CAPTURE
  *     report_tool tables
  *     report_tool write FORMAT CAPTURE OUT [top=N] [width=N] [lines=N] [colour] [all] [kernel=TEXT]
- * [begin=N] [end=N] [pattern=REGEX] [range=NAME] [events=N] [baseline=CAPTURE] OUT "-" is standard
- * output. The command line of perfkit is not used, so that a report test fails for what report/
- * does. */
+ * [begin=N] [end=N] [pattern=REGEX] [range=NAME] [events=N] [baseline=CAPTURE ...] OUT "-" is
+ * standard output. The command line of perfkit is not used, so that a report test fails for what
+ * report/ does. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -78,7 +78,8 @@ static int write_report(int argc, char **argv)
     struct prof_capture *capture;
     struct prof_filter filter = {0};
     struct prof_report_options options = {0};
-    const char *baseline = NULL;
+    struct prof_report_other others[4] = {0};
+    const char *paths[4];
     const struct prof_report_writer *writer = prof_report_find(argv[0]);
     bool ranks = false;
     for (int i = 3; i < argc; i++) {
@@ -104,8 +105,8 @@ static int write_report(int argc, char **argv)
             filter.kernel_pattern = value;
         else if (!strncmp(argv[i], "range=", 6))
             filter.range = value;
-        else if (!strncmp(argv[i], "baseline=", 9))
-            baseline = value;
+        else if (!strncmp(argv[i], "baseline=", 9) && options.other_count < 4)
+            paths[options.other_count++] = value;
         else if (!strncmp(argv[i], "begin=", 6))
             filter.begin_ns = strtoll(value, NULL, 10);
         else if (!strncmp(argv[i], "end=", 4))
@@ -117,8 +118,10 @@ static int write_report(int argc, char **argv)
         fprintf(stderr, "report_tool: no writer %s\n", argv[0]);
         return 1;
     }
-    if (baseline && prof_open(baseline, &options.baseline, &err))
-        return fail(&err);
+    options.others = others;
+    for (size_t i = 0; i < options.other_count; i++)
+        if (prof_open(paths[i], &others[i].capture, &err))
+            return fail(&err);
     if (prof_open(argv[1], &capture, &err))
         return fail(&err);
     enum prof_status status =
@@ -126,7 +129,8 @@ static int write_report(int argc, char **argv)
         : strcmp(argv[2], "-") ? prof_report_save(writer, capture, &options, argv[2], &err)
                                : writer->write(capture, &options, stdout, &err);
     prof_close(capture);
-    prof_close(options.baseline);
+    for (size_t i = 0; i < options.other_count; i++)
+        prof_close(others[i].capture);
     return status ? fail(&err) : 0;
 }
 

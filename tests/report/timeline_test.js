@@ -391,17 +391,17 @@ const tests = {
     await load(browser, url);
     const dom = await browser.run(`const t = perfkit.timelineView, m = t.model, e = m.events, strip = document.getElementById('iterations-strip');
       const press = (key) => strip.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true })), table = (k) => [...document.querySelectorAll(k)];
-      const begins = () => ['step', 'old/step'].map((name) => m.pick((i) => m.names[e.name[i]] === name, true).found.map((i) => e.start[i])[1]);
-      const result = { sum: m.countByKind(), n: m.n, own: m.own, base: m.baselineRows.reduce((n, row) => n + row.n, 0), offset: m.offset, begins: begins(),
+      const begins = () => ['step', 'old/step'].map((name) => m.pick((i) => m.names[e.name[i]] === name, 'all').found.map((i) => e.start[i])[1]);
+      const result = { sum: m.countByKind(), n: m.n, own: m.own, base: m.runs[1].rows.reduce((n, row) => n + row.n, 0), offset: m.runs[1].offset, begins: begins(),
         softmax: m.search('softmax').found.length, told: document.getElementById('iterations-told').textContent };
-      m.align(0);
-      press('Home'); press('Enter'); result.again = m.offset;
+      m.align(1, 0);
+      press('Home'); press('Enter'); result.again = m.runs[1].offset;
       return (async () => {
         document.querySelector('#kernels-table button.locate').click();
         await new Promise((done) => setTimeout(done, 0));
         result.mine = t.view.marks.found.every((i) => i < m.own);
-        result.rows = table('#both-table tbody tr').map((row) => row.textContent);
-        table('#both-table button.locate')[0].click();
+        result.rows = table('#all-table tbody tr').map((row) => row.textContent);
+        table('#all-table button.locate')[0].click();
         await new Promise((done) => setTimeout(done, 0));
         result.marked = t.view.marks.found.length;
         t.select(m.n - 1);
@@ -421,23 +421,74 @@ const tests = {
     assert.strictEqual(dom.marked, 79);
     assert.ok(dom.details.includes(' of the baseline') && dom.details.includes('baseline thread 4250'), dom.details);
     assert.ok(/160 kernels .* Baseline: 159 kernels /.test(dom.inView), dom.inView);
-    assert.ok(dom.groups[0].includes('this run: process 4242') && dom.groups[1].includes('baseline: process 4242'), String(dom.groups));
+    assert.ok(dom.groups[0].includes('candidate: process 4242') && dom.groups[1].includes('baseline: process 4242'), String(dom.groups));
     assert.ok(await browser.run('return document.documentElement.scrollWidth <= window.innerWidth'));
     await isQuiet(browser, url);
     const made = await browser.run(`const columns = ['total_ns', 'count', 'average_ns', 'style', 'domain', 'name'].map((key) => ({ key }));
       const table = (rows, total_rows) => ({ name: 'ranges', columns, rows: rows.map(([ns, style, name]) => [ns, 1, ns, style, '', name]), total_rows });
-      return perfkit.bothRows(table([[9, 'push/pop', 'a'], [5, 'start/end', 'a'], [4, 'push/pop', 'b']], 3),
-        table([[7, 'push/pop', 'a'], [1, 'start/end', 'a'], [3, 'push/pop', 'c']], 4)).map((row) => [row[0], row[1], row[2], row[7]])`);
+      return perfkit.rowsOfAll([table([[7, 'push/pop', 'a'], [1, 'start/end', 'a'], [3, 'push/pop', 'c']], 4),
+        table([[9, 'push/pop', 'a'], [5, 'start/end', 'a'], [4, 'push/pop', 'b']], 3)], 0, 1).map((row) => [row[0], row[1], row[2], row[7]])`);
     assert.deepStrictEqual(made, [[4, 1, 5, 'a start/end'], [-3, 3, null, 'c'], [2, 7, 9, 'a'], [null, null, 4, 'b']], 'by style; b may be behind the cut');
     const strange = report('normal', 'baseline=' + path('normal+steps'));
     await load(browser, strange.url);
     assert.deepStrictEqual(await browser.run(`const m = perfkit.timelineView.model, found = m.search('<b onload').found.length;
       document.getElementById('comparison-of').selectedIndex = document.getElementById('comparison-of').options.length - 1;
       document.getElementById('comparison-of').dispatchEvent(new Event('change'));
-      const names = [...document.querySelectorAll('#both-table td.name')].map((cell) => cell.textContent);
-      return [m.offset, found, names.includes('<b onload=1>step</b>'), document.querySelectorAll('b[onload]').length, document.scripts.length]`),
+      const names = [...document.querySelectorAll('#all-table td.name')].map((cell) => cell.textContent);
+      return [m.runs[1].offset, found, names.includes('<b onload=1>step</b>'), document.querySelectorAll('b[onload]').length, document.scripts.length]`),
     [0, 16000, true, 0, 2]);
     await isQuiet(browser, strange.url);
+  },
+
+  async 'three captures on one axis, in every table, any two in the flame graph'(browser) {
+    const path = (name) => report(name).url.slice(7).replace('.html', '.sqlite');
+    const paths = [path('normal+later'), path('normal+paused')], jsons = [report('normal+later').json, report('normal+paused').json];
+    const { url, json } = report('normal', ...paths.map((one) => 'baseline=' + one));
+    await load(browser, url);
+    const dom = await browser.run(`const t = perfkit.timelineView, m = t.model, e = m.events, strip = document.getElementById('iterations-strip');
+      const texts = (selector) => [...document.querySelectorAll(selector)].map((node) => node.textContent), set = (id, value) => {
+        const node = document.getElementById(id); node.value = value; node.dispatchEvent(new Event('change')); };
+      const steps = m.runs.map((run, k) => m.pick((i) => m.kindOf(i) === 'range' && /step$/.test(m.names[e.name[i]]), k).found.map((i) => e.start[i]));
+      const result = { labels: m.runs.map((run) => run.label), kernels: m.runs.map((run) => run.rows.reduce((n, row) => { for (let i = row.first; i < row.first + row.n; i++)
+        n += m.kindOf(i) === 'kernel' ? 1 : 0; return n; }, 0)), begins: steps.map((all) => all[1]), groups: t.draw.plan.groups.map((one) => one.text.slice(2, 20)), offsets: m.runs.map((run) => run.offset) };
+      m.runs.slice(1).forEach((run, k) => m.align(k + 1, 0));
+      strip.dispatchEvent(new KeyboardEvent('keydown', { key: 'Home', bubbles: true })); strip.dispatchEvent(new KeyboardEvent('keydown', { key: 'Enter', bubbles: true }));
+      result.again = m.runs.map((run) => run.offset);
+      result.heads = texts('#all-table th').map((text) => text);
+      result.softmax = perfkit.rowsOfAll([1, 2, 0].map((k) => perfkit.runs[k].tables.find((table) => table.name === 'kernels')), 0, 2).find((row) => row[row.length - 1] === 'softmax').slice(0, 7);
+      result.cards = texts('#card-kernels b'); result.strips = texts('.strip b'); result.folded = texts('details.compared summary'); result.trust = texts('#trust > p').length;
+      const total = () => { const nodes = perfkit.flameView.nodes; return [nodes[0].total, nodes[0].base]; };
+      result.flame = [total()]; set('flame-of', 1); result.flame.push(total()); set('flame-against', 2); result.flame.push(total()); set('flame-against', -1); result.flame.push(total());
+      perfkit.flameView.zoomTo(perfkit.flameView.nodes.find((node) => node.kind === 'kernel' && node.name === 'softmax'));
+      document.querySelector('#flame .details button').click();
+      return new Promise((done) => setTimeout(() => { result.marked = [...new Set(t.view.marks.found.map((i) => m.runOf(m.trackOf(i))))].concat(t.view.marks.found.length); done(result); }, 0));`);
+    const kernels = (one) => one.kernels.rows.reduce((n, row) => n + row.count, 0), time = (one) => one.kernels.rows.find((row) => row.name === 'softmax').total_ns;
+    assert.deepStrictEqual(dom.labels, ['candidate', 'baseline', 'normal+paused']);
+    assert.deepStrictEqual(dom.kernels, [json, ...jsons].map(kernels));
+    assert.strictEqual(new Set(dom.begins).size, 1, 'the same iteration of all at the same place: ' + dom.begins);
+    assert.deepStrictEqual(dom.again, dom.offsets);
+    assert.ok(dom.groups[0].startsWith('candidate: ') && dom.groups[1].startsWith('baseline: ') && dom.groups[2].startsWith('normal+paused: '), String(dom.groups));
+    assert.deepStrictEqual(dom.heads.slice(1, 5), ['Change', 'Total, baseline', 'Total, normal+paused', 'Total, candidate']);
+    assert.deepStrictEqual(dom.softmax.slice(0, 4), [time(json) - time(jsons[0]), time(jsons[0]), time(jsons[1]), time(json)]);
+    assert.deepStrictEqual(dom.cards, jsons.map((one) => String(kernels(one))));
+    assert.deepStrictEqual([dom.strips.length, dom.folded.length, dom.trust], [3, 1, 3]);
+    const [own, base] = dom.flame[0];
+    assert.deepStrictEqual([dom.flame[1], dom.flame[2][0], dom.flame[3]], [[base, base], base, [base, null]], JSON.stringify(dom.flame));
+    assert.ok(own !== base && dom.flame[2][1] > 0);
+    assert.deepStrictEqual(dom.marked, [1, jsons[0].kernels.rows.find((row) => row.name === 'softmax').count], 'in the capture that is drawn');
+    try {
+      for (const width of [400, 2560]) {
+        await browser.devtools('Emulation.setDeviceMetricsOverride', { width, height: 1000, deviceScaleFactor: 1, mobile: false });
+        const widths = () => browser.run('return [window.innerWidth, document.documentElement.scrollWidth]');
+        for (let seen = await widths(), i = 0; seen[0] !== width || seen[1] > width; i++, seen = await widths()) {
+          assert.ok(i < 100, 'window and page: ' + seen + ' instead of ' + width);
+          await new Promise((resolve) => setTimeout(resolve, 100));
+        }
+      }
+    } finally {
+      await browser.devtools('Emulation.clearDeviceMetricsOverride');
+    }
+    await isQuiet(browser, url);
   },
 
   async 'the events in view are a table'(browser) {
