@@ -398,9 +398,9 @@ static enum prof_status show_report(struct prof_capture *capture, const struct r
     return status;
 }
 
-/* One of the captures of a report, with what was chosen of it. */
 #define CAPTURES 16 /* in one page; each has its share of its events */
 
+/* One of the captures of a report, with what was chosen of it. */
 struct chosen_capture {
     struct prof_capture *capture;
     struct cli_filter filter;
