@@ -27,6 +27,8 @@ struct prof_trace_names {
     struct prof_map pids;  /* physical device id -> pid; 0 = unknown device */
     struct prof_map tids;  /* stream id -> tid */
     struct prof_map taken; /* pids in use */
+    int64_t nobody;        /* pid of what is of process 0, as Kineto writes Python functions of no
+                              known thread: the number itself is GPU 0's */
     int64_t extra;         /* last tid given to an extra track */
 };
 
@@ -102,6 +104,7 @@ struct prof_trace_range {
     int64_t start_ns, end_ns;
     uint32_t around; /* index + 1 of the range of its lane that it lies in; 0 = none */
     uint32_t first;  /* index + 1 of its first projection */
+    bool is_operator;
 };
 
 /* Ranges of a thread that nest or are apart. */
@@ -131,7 +134,8 @@ bool prof_trace_ranges_add(struct prof_trace_ranges *ranges, int64_t thread,
 bool prof_trace_ranges_work(struct prof_trace_ranges *ranges, int64_t thread, int64_t call_ns,
                             int64_t stream, int64_t start_ns, int64_t end_ns);
 
-/* Id of the innermost range around a call of `thread` at `call_ns`; 0 = none. */
+/* Id of the innermost operator around a call of `thread` at `call_ns`, where there is none of the
+ * innermost range; 0 = none. */
 int64_t prof_trace_ranges_around(struct prof_trace_ranges *ranges, int64_t thread, int64_t call_ns);
 
 /* Put the projections in order of start, enclosing ones first; nothing may be added afterwards. */

@@ -357,10 +357,16 @@ static void put_range_slice(struct prof_trace *t, const struct prof_event *event
                                                      : 0;
     const char *name = event_name_or_na(event);
     bool pushed = event->depth != PROF_UNKNOWN;
+    /* Of an imported trace: no reader counts these as operators or annotations. */
+    bool function = event->domain && !strcmp(event->domain, "python_function");
+    bool is_operator = pushed && prof_pytorch_is_operator(event);
     begin_on_thread(t, event, pushed ? PROF_TRACE_THREAD : PROF_TRACE_RANGES,
-                    pushed && prof_pytorch_is_operator(event) ? "cpu_op" : "user_annotation", name,
-                    duration, false);
-    t->sink->integer(t, "External id", event->id);
+                    function      ? "python_function"
+                    : is_operator ? "cpu_op"
+                                  : "user_annotation",
+                    name, duration, false);
+    if (!function)
+        t->sink->integer(t, "External id", event->id);
     put_note_args(t, event);
     if (open)
         t->sink->flag(t, "open at the end", true);
@@ -368,10 +374,11 @@ static void put_range_slice(struct prof_trace *t, const struct prof_event *event
     struct prof_trace_range range = {.id = event->id,
                                      .name = name,
                                      .domain = event->domain,
+                                     .is_operator = is_operator,
                                      .start_ns = event->start_ns,
                                      .end_ns =
                                          open ? INT64_MAX : prof_add(event->start_ns, duration)};
-    if (t->projects && !prof_trace_ranges_add(&t->ranges, event->thread, &range))
+    if (t->projects && !function && !prof_trace_ranges_add(&t->ranges, event->thread, &range))
         t->no_memory = true;
 }
 

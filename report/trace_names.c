@@ -55,11 +55,13 @@ bool prof_trace_names_init(struct prof_trace_names *names, struct prof_capture *
     *names = (struct prof_trace_names){.capture = capture, .extra = EXTRA_BASE};
     size_t count = prof_processes(capture, &processes);
     for (size_t i = 0; i < count && ok; i++)
-        ok = prof_map_put(&names->taken, (uint64_t)processes[i].pid, 1);
+        ok = !processes[i].pid || prof_map_put(&names->taken, (uint64_t)processes[i].pid, 1);
     count = prof_devices(capture, &devices);
     for (size_t i = 0; i < count && ok; i++)
         ok = add_trace_device(names, devices[i].physical, devices[i].ordinal);
     ok = ok && add_trace_device(names, 0, (int64_t)count);
+    while (prof_map_get(&names->taken, (uint64_t)names->nobody))
+        names->nobody++;
     count = prof_streams(capture, &streams);
     for (size_t i = 0; i < count && ok; i++)
         ok = add_stream(names, &used, &streams[i]);
@@ -84,7 +86,7 @@ int64_t prof_trace_device_pid(const struct prof_trace_names *names, int64_t devi
 int64_t prof_trace_process_pid(const struct prof_trace_names *names, int64_t process)
 {
     const struct prof_process *row = prof_process(names->capture, process);
-    return row ? row->pid : 0;
+    return !row ? 0 : row->pid ? row->pid : names->nobody;
 }
 
 int64_t prof_trace_thread_tid(const struct prof_trace_names *names, int64_t thread)
@@ -114,10 +116,11 @@ static bool next_host(const struct prof_trace_names *names, size_t *at,
         const struct prof_process *row = &rows[*at];
         if (!row->has_events && count > 1)
             continue;
-        *process = (struct prof_trace_process){.pid = row->pid,
+        int64_t pid = prof_trace_process_pid(names, row->id);
+        *process = (struct prof_trace_process){.pid = pid,
                                                .name = row->command ? row->command : "process",
                                                .label = "CPU",
-                                               .sort = row->pid};
+                                               .sort = pid};
         ++*at;
         return true;
     }
@@ -325,8 +328,14 @@ int64_t prof_trace_ranges_around(struct prof_trace_ranges *r, int64_t thread, in
     const struct prof_trace_range *found = NULL;
     for (size_t i = 0; t && i < t->lanes.count; i++) {
         uint32_t at = innermost_range(r, &t->lanes.data[i], call_ns);
-        if (at && (!found || r->all.data[at - 1].start_ns > found->start_ns))
-            found = &r->all.data[at - 1];
+        for (; at; at = r->all.data[at - 1].around) {
+            const struct prof_trace_range *range = &r->all.data[at - 1];
+            if (!found || range->is_operator > found->is_operator ||
+                (range->is_operator == found->is_operator && range->start_ns > found->start_ns))
+                found = range;
+            if (range->is_operator)
+                break;
+        }
     }
     return found ? found->id : 0;
 }

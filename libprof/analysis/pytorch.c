@@ -467,5 +467,9 @@ void prof_torch_close(struct prof_torch *t)
 
 bool prof_pytorch_is_operator(const struct prof_event *range)
 {
-    return !range->domain && range->name && prof_range_name_is_operator(range->name);
+    if (range->domain || !range->name)
+        return false;
+    bool annotation = !strncmp(range->name, "nccl:", 5) || !strncmp(range->name, "gloo:", 5);
+    return (prof_range_name_is_operator(range->name) && !annotation) ||
+           (range->category_name && !strcmp(range->category_name, "cpu_op"));
 }

@@ -62,9 +62,8 @@ struct prof_event {
 
     const struct prof_config *config;        /* KERNEL */
     int64_t queue_delay_ns, submit_delay_ns; /* device events */
-    int64_t
-        flags; /* device events: 1 cooperative, 2 launched by the device, 4 failed, 8 abandoned, 16 an
-                  upload of the bytes that its destination was given before */
+    int64_t flags; /* device events: 1 cooperative, 2 launched by the device, 4 failed, 8 abandoned,
+                      16 an upload of the bytes that its destination was given before */
     int64_t graph_node; /* device events, or PROF_UNKNOWN */
 
     int64_t bytes;                /* TRANSFER, MEMSET, ALLOC, FREE, MIGRATION */
@@ -194,8 +193,9 @@ enum prof_status prof_live_ends(struct prof_capture *capture, const int64_t *ids
 enum prof_status prof_live_tail(struct prof_capture *capture, int64_t rows, int64_t *begin_ns,
                                 struct prof_error *err);
 
-/* Is the range an operator of PyTorch, by its name? Its profiler and its NVTX ranges call them
- * "aten::mm", "AddmmBackward0". */
+/* Is the range an operator of PyTorch, by its name, or by the category that an import gave it? Its
+ * profiler and its NVTX ranges call them "aten::mm", "AddmmBackward0". Collectives
+ * ("nccl:all_reduce") are annotations there. */
 bool prof_pytorch_is_operator(const struct prof_event *range);
 
 /* Share 0..1 of a unit's threads that a launch can keep busy (theoretical occupancy; formula and

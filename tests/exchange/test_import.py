@@ -543,14 +543,20 @@ class Trace(NothingLeft):
 
     def test_back_and_forth(self):
         """Our own trace of an import has the same operators, launches and synchronizations."""
-        out = import_file(self.write(json.dumps(KINETO)))
+        more = [{"ph": "X", "cat": "cpu_op", "name": "TorchDynamo Cache Lookup", "pid": 658, "tid": 690, "ts": 126, "dur": 1},
+                {"ph": "X", "cat": "user_annotation", "name": "nccl:all_reduce", "pid": 658, "tid": 658, "ts": 112, "dur": 14},
+                {"ph": "X", "cat": "python_function", "name": "of no thread", "pid": 0, "tid": 0, "ts": 127, "dur": 1}]
+        out = import_file(self.write(json.dumps({**KINETO, "traceEvents": KINETO["traceEvents"] + more})))
         back = path_of("back.json")
         self.assertEqual(run("report", out, "--chrome-trace", back).returncode, 0)
         with open(back, encoding="utf-8") as text:
             events = json.load(text)["traceEvents"]
         self.assertEqual([(e["dur"], e["pid"]) for e in events if e.get("cat") == "overhead"], [(3, 658)])
         op = [e for e in events if e.get("cat") == "cpu_op"]
-        self.assertEqual([e["name"] for e in op], ["aten::mm", "aten::add"])
+        self.assertEqual([e["name"] for e in op], ["aten::mm", "aten::add", "TorchDynamo Cache Lookup"])
+        self.assertEqual({(e["pid"], e["args"]["device"]) for e in events if e.get("cat") == "kernel"}, {(0, 0)})
+        self.assertEqual([e["name"] for e in events if e.get("cat") == "python_function"], ["train.py(3): step", "of no thread"])
+        self.assertTrue(all(e["pid"] for e in events if e.get("name") == "of no thread"))
         gemm = [e["args"] for e in events if e.get("cat") == "kernel" and e["name"].startswith("gemm")]
         self.assertEqual([(a["External id"], a["est. achieved occupancy %"]) for a in gemm], [(op[0]["args"]["External id"], 1)])
         again = import_file(back, "again.sqlite")

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""What other tools read out of our Chrome traces equals the capture: HTA's breakdowns, TraceLens' table of operators.
+"""What other tools read out of our Chrome traces equals the capture: HTA's breakdowns, TraceLens' table of operators; what
+TensorBoard's plugin makes of them, what it makes of Kineto's.
 
     test_trace_readers.py PERFKIT WORK_FOLDER [CAPTURE...]
 
-PERFKIT_TRACE_READERS names a folder with checkouts HolisticTraceAnalysis and TraceLens (pandas, plotly, psutil and tqdm
+PERFKIT_TRACE_READERS names a folder with checkouts HolisticTraceAnalysis, TraceLens and tb_plugin (of kineto, which had it until 2026; pandas, plotly, psutil and tqdm
 from the distribution); PERFKIT_TRACE_SAMPLES, separated by colons, traces of Kineto with operators. What the readers
 need of every row is in tests/report/chrome_check.py, which needs neither.
 """
@@ -25,7 +26,7 @@ warnings.filterwarnings("ignore")
 logging.disable(logging.CRITICAL)
 READERS = os.environ.get("PERFKIT_TRACE_READERS", "")
 SAMPLES = [s for s in os.environ.get("PERFKIT_TRACE_SAMPLES", "").split(":") if s]
-for folder in ("HolisticTraceAnalysis", "TraceLens"):
+for folder in ("HolisticTraceAnalysis", "TraceLens", "tb_plugin"):
     sys.path.insert(0, os.path.join(READERS, folder) if READERS else "")
 try:
     from hta.trace_analysis import TraceAnalysis
@@ -35,6 +36,10 @@ try:
     from TraceLens import TreePerfAnalyzer
 except ImportError:
     TreePerfAnalyzer = None
+try:
+    from torch_tb_profiler.profiler.data import RunProfileData
+except ImportError:
+    RunProfileData = None
 
 # Two streams that overlap, nested ranges, a synchronization of a stream, and work after it.
 SCENE = [{"ph": "X", "cat": "user_annotation", "name": "step", "pid": 5, "tid": 5, "ts": 1, "dur": 400}]
@@ -156,6 +161,45 @@ class Readers(unittest.TestCase):
                 self.assertEqual(ours[name][0], count, name)
                 self.assertAlmostEqual(ours[name][1], total, delta=0.01 + 2 * count * unit, msg=name)
             print(f"TraceLens {os.path.basename(sample)}: {len(theirs)} operators, equal to those of Kineto's trace")
+
+    def test_tensorboard(self):
+        if not RunProfileData or not SAMPLES:
+            self.skipTest("PERFKIT_TRACE_READERS has no tb_plugin, or PERFKIT_TRACE_SAMPLES no trace")
+
+        class Files:
+            """In place of the plugin's cache of remote files."""
+            @staticmethod
+            def read(path):
+                with open(path, "rb") as file:
+                    return file.read()
+        for i, sample in enumerate(SAMPLES):
+            unit = max(float(e.get("ts", 0)) for e in events_of(sample)) * 2 ** -52
+            if unit > 0.01:
+                print(f"TensorBoard {os.path.basename(sample)}: left out: in a double its times lose what is inside of what")
+                continue
+            results = []
+            for path in (sample, trace_of(imported(sample, f"sample{i}.sqlite"))):
+                run = RunProfileData.parse("worker", 1, path, Files)
+                results.append(({op.name: (op.calls, op.device_duration, op.self_device_duration) for op in run.op_list_groupby_name},
+                                run.kernel_stat[["count", "sum"]].to_dict("index"), [step.costs for step in run.steps_costs]))
+            (operators, kernels, steps), ours = results[0], results[1]
+            self.assertEqual((set(operators), set(kernels)), (set(ours[0]), set(ours[1])), sample)
+            if len(steps) != len(ours[2]):
+                print(f"TensorBoard {os.path.basename(sample)}: steps left out: the plugin counts a step on the device, as Kineto writes it since "
+                      "2024, for one more")
+                steps = []
+            for name, (calls, *times) in operators.items():
+                self.assertEqual(ours[0][name][0], calls, name)
+                for theirs, our in zip(times, ours[0][name][1:]):
+                    self.assertAlmostEqual(our, theirs, delta=0.01 + 2 * calls * unit, msg=name)
+            for name, row in kernels.items():
+                self.assertEqual(ours[1][name]["count"], row["count"], name)
+                self.assertAlmostEqual(ours[1][name]["sum"], row["sum"], delta=0.01 + 2 * row["count"] * unit, msg=name)
+            for theirs, our in zip(steps, ours[2]):  # by kinds of time, the last is their sum
+                for a, b in zip(theirs, our):
+                    self.assertAlmostEqual(b, a, delta=theirs[-1] / 1000, msg=sample)
+            print(f"TensorBoard {os.path.basename(sample)}: {len(operators)} operators, {len(kernels)} kernels, {len(steps)} steps, "
+                  "equal to those of Kineto's trace")
 
 
 if __name__ == "__main__":

@@ -103,7 +103,7 @@ for event in events:
         expect(event["name"].startswith("Memcpy "), "name", event)
     if event.get("cat") == "gpu_memset":
         expect(event["name"].startswith("Memset "), "name", event)
-# "External id" is the innermost range of the thread around the call, as Kineto's operators.
+# "External id" is the innermost operator of the thread around the call, as Kineto's, else the innermost range.
 around = {e["args"]["External id"]: e for e in events if e.get("cat") in ("cpu_op", "user_annotation")}
 expect(len(around) == shown["user_annotation"] + shown["cpu_op"], "External ids are not unique")
 inside = [e for e in events if e.get("cat") in ("cuda_runtime", "cuda_driver", "opencl")]
@@ -111,6 +111,7 @@ for event in inside:
     at = ns(event["ts"])
     own = [slice for start, end, slice in lanes[event["pid"], event["tid"]]
            if slice.get("cat") in ("cpu_op", "user_annotation") and start <= at < end]
+    own = [slice for slice in own if slice["cat"] == "cpu_op"] or own
     number = event["args"].get("External id")
     expect(bool(number) or not own, "no External id", event)
     if number:

@@ -167,8 +167,8 @@ bool trace_decimal(const char *text, size_t length, int64_t scale, int64_t *out)
     X(CALL, "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME(start, end, eventClass, globalTid, "          \
             "correlationId, nameId, "                                                              \
             "returnValue) VALUES(?1, ?2, ?3, ?4, ?5, ?6, 0)")                                      \
-    X(RANGE, "INSERT INTO NVTX_EVENTS(start, end, eventType, globalTid, textId, domainId) "        \
-             "VALUES(?1, ?2, ?3, ?4, ?5, ?6)")                                                     \
+    X(RANGE, "INSERT INTO NVTX_EVENTS(start, end, eventType, globalTid, textId, domainId, "        \
+             "category) VALUES(?1, ?2, ?3, ?4, ?5, ?6, nullif(?7, 0))")                            \
     X(OVERHEAD, "INSERT INTO CUPTI_ACTIVITY_KIND_OVERHEAD(start, end, globalTid, overheadType) "   \
                 "VALUES(?1, ?2, ?3, ?4)")                                                          \
     X(MEMORY, "INSERT INTO CUDA_GPU_MEMORY_USAGE_EVENTS(start, globalPid, deviceId, address, "     \
@@ -176,6 +176,8 @@ bool trace_decimal(const char *text, size_t length, int64_t scale, int64_t *out)
               "memoryOperationType) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)")                           \
     X(DOMAIN, "INSERT INTO NVTX_EVENTS(start, eventType, globalTid, text, domainId) VALUES(0, "    \
               "75, ?1, ?2, ?3)")                                                                   \
+    X(CATEGORY, "INSERT INTO NVTX_EVENTS(start, eventType, globalTid, text, domainId, category) "  \
+                "VALUES(0, 33, ?1, ?2, 0, 1)")                                                     \
     X(PROCESS, "INSERT INTO PROCESSES VALUES(?1, ?2, ?3)")                                         \
     X(THREAD, "INSERT INTO ThreadNames VALUES(?1, 20, ?2)")                                        \
     X(GPU, "INSERT INTO TARGET_INFO_GPU(id, name, totalMemory, smCount, computeMajor, "            \
@@ -215,6 +217,7 @@ enum skipped {
 
 struct opened { /* a B that waits for its E */
     int64_t tid, start, name, domain;
+    int category; /* 1: CPU_OP; 0 = none */
 };
 
 struct trace_sink {
@@ -222,7 +225,7 @@ struct trace_sink {
     const char *path;
     struct prof_error failure; /* the first of SQLite's: what comes later hides it */
     sqlite3_stmt *sql[SINK_SQLS];
-    struct prof_names names, made_up, domains;
+    struct prof_names names, made_up, domains, categories;
     int64_t last_string;
     uint32_t last_made_up;
     uint64_t events, skipped[SKIPPED_KINDS];

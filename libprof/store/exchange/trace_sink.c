@@ -73,6 +73,7 @@ void trace_sink_close(struct trace_sink *sink)
     prof_names_free(&sink->names);
     prof_names_free(&sink->made_up);
     prof_names_free(&sink->domains);
+    prof_names_free(&sink->categories);
     prof_map_free(&sink->calls_of);
     prof_array_free(&sink->open);
     free(sink);

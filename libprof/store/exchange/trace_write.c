@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libprof/gpu/range_name.h"
 #include "libprof/store/exchange/trace.h"
 
 #define MOST_OPEN 65536u /* of B without E, on all threads */
@@ -223,6 +224,27 @@ static int64_t trace_domain_of(struct trace_sink *sink, const struct trace_event
                : -1;
 }
 
+/* Operators that their name does not show as such ("TorchDynamo Cache Lookup") carry the category,
+ * by which they are operators again in our own traces. -1: failed. */
+static int operator_category(struct trace_sink *sink, const struct trace_event *event,
+                             int64_t thread)
+{
+    char key[40];
+    if (strcmp(trace_text(event, TRACE_TEXT_CATEGORY), "cpu_op") != 0 ||
+        prof_range_name_is_operator(trace_text(event, TRACE_TEXT_NAME)))
+        return 0;
+    int length = snprintf(key, sizeof key, "%lld", (long long)trace_process_of(thread));
+    if (prof_names_get(&sink->categories, key, (size_t)length))
+        return 1;
+    sqlite3_stmt *sql = sink->sql[SQL_CATEGORY];
+    sqlite3_bind_int64(sql, 1, trace_process_of(thread));
+    sqlite3_bind_text(sql, 2, "cpu_op", -1, SQLITE_STATIC);
+    return trace_run(sink, SQL_CATEGORY) &&
+                   trace_memory(sink, prof_names_put(&sink->categories, key, (size_t)length, 1))
+               ? 1
+               : -1;
+}
+
 bool trace_put_range(struct trace_sink *sink, int type, const struct opened *range,
                      const int64_t *end)
 {
@@ -236,9 +258,11 @@ bool trace_put_range(struct trace_sink *sink, int type, const struct opened *ran
     sqlite3_bind_int64(sql, 4, range->tid);
     sqlite3_bind_int64(sql, 5, range->name);
     sqlite3_bind_int64(sql, 6, range->domain);
+    sqlite3_bind_int(sql, 7, range->category);
     if (sink->any_pid < 0)
         sink->any_pid = trace_process_of(range->tid);
-    return range->name && range->tid >= 0 && range->domain >= 0 && trace_run(sink, SQL_RANGE);
+    return range->name && range->tid >= 0 && range->domain >= 0 && range->category >= 0 &&
+           trace_run(sink, SQL_RANGE);
 }
 
 static struct opened opened_range(struct trace_sink *sink, const struct trace_event *event)
@@ -247,6 +271,7 @@ static struct opened opened_range(struct trace_sink *sink, const struct trace_ev
                            .start = event->numbers[TRACE_TS],
                            .name = trace_name_of(sink, event)};
     range.domain = range.tid < 0 ? -1 : trace_domain_of(sink, event, range.tid);
+    range.category = range.tid < 0 ? -1 : operator_category(sink, event, range.tid);
     return range;
 }
 
