@@ -19,8 +19,8 @@ static const struct cli_option what_if_option_table[] = {
     CLI_OPTION(what_if_options, set, "set", 's', TEXTS, "WHAT[=VALUE]",
                "a change: kernel:GLOB, memcpy, memcpy:h2d, memset, sync, alloc, build, launch or "
                "host =0.5x (the share that stays), =12us (what each takes) or =0 (gone); "
-               "fuse:A,B[=VALUE], overlap:h2d, wait, graph, device=H100. It may come again: each "
-               "is predicted, and all together"),
+               "fuse:A,B[=VALUE], overlap:h2d, wait, graph, device=H100; rank2:kernel:GLOB=0.5x "
+               "for one rank's. It may come again: each is predicted, and all together"),
     CLI_FORMAT_ROWS(what_if_options, format, json),
     CLI_ITERATION_ROW(what_if_options, iteration),
     CLI_SKIP_ROW(what_if_options, skip),
@@ -88,6 +88,8 @@ static void print_what_if_head(const void *result)
                prof_duration(w->replayed_ns).text, 100 * (w->replayed_ns / w->median_ns - 1),
                prof_limit_text(w->limit), prof_percent(w->share[w->limit]).text);
     }
+    if (w->ranks[0])
+        printf("%-10s %s\n", "Ranks", w->ranks);
     if (!w->why_none[0])
         putchar('\n');
 }
@@ -106,6 +108,8 @@ static void put_what_if_head(struct prof_json *json, const void *result)
     for (int b = 0; b < PROF_LIMITS; b++)
         prof_json_real(json, prof_limit_name((enum prof_limit)b), w->share[b]);
     prof_json_end(json);
+    prof_json_int(json, "joined", w->joined);
+    prof_json_string(json, "ranks", w->ranks[0] ? w->ranks : NULL);
     prof_json_string(json, "why_none", w->why_none[0] ? w->why_none : NULL);
 }
 
@@ -148,7 +152,8 @@ const struct cli_command what_if_command = {
     .operands = "FILE",
     .text = "Replays the calls and operations of a capture with a change and says how long the "
             "median iteration would take, and what limits it then: the host, API calls, launches, "
-            "kernels or memcpys. Kernels do not slow each other down in the replay. Where the "
+            "kernels or memcpys. Kernels do not slow each other down in the replay; ranks of one "
+            "capture wait for each other in collectives. Where the "
             "replay of what was recorded is more than 5 % off, nothing is predicted.",
     .options = what_if_option_table,
     .examples = what_if_examples,

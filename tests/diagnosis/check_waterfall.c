@@ -202,7 +202,7 @@ START_TEST(states_add_up_and_the_replay_reproduces)
     load(&s, &capture, &f);
     ck_assert_int_eq(sum_of(&f.devices.data[0]), f.end - f.begin);
     struct prof_replayed out = { 0 };
-    ck_assert(prof_replay_open(&replay, &f, NULL));
+    ck_assert(prof_replay_open(&replay, &f, NULL, NULL));
     ck_assert(prof_replay_run(&replay, &nothing, &out));
     int64_t base = out.span_ns;
     double off = (double)(base - replay.span_ns) / (double)replay.span_ns;

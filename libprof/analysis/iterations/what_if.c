@@ -147,9 +147,33 @@ static enum prof_status predict_all(struct model *m, const char *const *changes,
     return ok ? status : prof_out_of_memory(err);
 }
 
-static enum prof_status what_if_of_facts(const struct prof_facts *f, const char *const *changes,
-                                         size_t count, struct prof_what_if *result,
-                                         struct prof_error *err)
+static bool has_collectives(const struct prof_facts *f)
+{
+    bool any = false;
+    for (size_t i = 0; i < f->shapes.count; i++)
+        any |= f->shapes.data[i].collective;
+    return any;
+}
+
+static void describe_joined_ranks(const struct model *m, const struct prof_rank_parts *parts,
+                           struct prof_what_if *result)
+{
+    result->joined = (int64_t)m->replay.met;
+    if (result->joined)
+        snprintf(result->ranks, sizeof result->ranks, "%s of ranks %s for the last rank to come",
+                 prof_counted(result->joined, "operation", "operations").text,
+                 result->joined == 1 ? "waits" : "wait");
+    else if (parts->why_unmatched || has_collectives(m->facts))
+        snprintf(result->ranks, sizeof result->ranks,
+                 "collectives take as long as recorded, waiting included: %s",
+                 parts->why_unmatched ? parts->why_unmatched
+                                      : "the other ranks are not in this capture");
+}
+
+static enum prof_status what_if_of_facts(const struct prof_facts *f,
+                                         const struct prof_rank_parts *parts,
+                                         const char *const *changes, size_t count,
+                                         struct prof_what_if *result, struct prof_error *err)
 {
     const struct prof_phase *phase =
         f->phases.list.count ? &f->phases.list.data[f->phases.main] : NULL;
@@ -160,8 +184,9 @@ static enum prof_status what_if_of_facts(const struct prof_facts *f, const char 
         return PROF_OK;
     }
     result->phase = result->texts = phase->label ? strdup(phase->label) : NULL;
-    bool ok = (result->texts || !phase->label) && prof_replay_open(&m.replay, f, phase) &&
+    bool ok = (result->texts || !phase->label) && prof_replay_open(&m.replay, f, phase, parts) &&
               measure_base(&m, result);
+    describe_joined_ranks(&m, parts, result);
     enum prof_status status =
         ok ? predict_all(&m, changes, count, result, err) : prof_out_of_memory(err);
     prof_replay_close(&m.replay);
@@ -184,9 +209,13 @@ enum prof_status prof_what_if(struct prof_capture *capture, const struct prof_fi
         snprintf(result->why_none, sizeof result->why_none, "%s", why_none);
         return PROF_OK;
     }
+    struct prof_rank_parts parts = {0};
     enum prof_status status = prof_facts_load_phases(&facts, capture, filter, err);
     if (!status)
-        status = what_if_of_facts(&facts, changes, count, result, err);
+        status = prof_rank_parts_read(&facts, filter, &parts, err);
+    if (!status)
+        status = what_if_of_facts(&facts, &parts, changes, count, result, err);
+    prof_array_free(&parts);
     prof_facts_free(&facts);
     if (status)
         prof_what_if_free(result);

@@ -112,6 +112,7 @@ static bool join_pair(struct rank_work *w, struct rank_event *send, struct rank_
     int64_t both = send->start > receive->start ? send->start : receive->start;
     bool waited = send->end > receive->start; /* else its bytes lay ready somewhere */
     send->sequence = receive->sequence = number;
+    send->joined = receive->joined = ++w->joined;
     receive->transfer = prof_subtract(receive->end, both);
     send->transfer = prof_subtract(send->end, waited ? both : send->start);
     return set_wait(w, receive, send->start) &&
@@ -242,12 +243,14 @@ static bool add_matched_set(const struct matching *m, size_t set, bool from_end)
             before = event->start;
         }
     }
+    w->joined++;
     made->late = prof_subtract(last, before);
     made->skew = prof_subtract(last, earliest);
     for (size_t lane = 0; lane < m->lanes.count; lane++) {
         struct rank_event *event = event_at(m, lane, set, from_end);
         int64_t until = event->end < last ? event->end : last;
         event->sequence = (int64_t)set;
+        event->joined = w->joined;
         event->wait = until > event->start && !m->w->clock_unknown ? until - event->start : 0;
         made->caused = prof_add(made->caused, event->wait);
         struct prof_intervals *waits = &w->units.data[event->unit].waits.set;

@@ -186,6 +186,8 @@ static bool kernel_events(struct rank_work *w)
                                    .end = kernel->end,
                                    .call =
                                        kernel->call == PROF_UNKNOWN ? kernel->start : kernel->call,
+                                   .stream = kernel->stream,
+                                   .thread = kernel->thread,
                                    .in_graph = kernel->node != PROF_UNKNOWN,
                                    .said = kernel->said};
         ok = add_rank_event(w, unit_of(w, kernel->process, kernel->device), event);
@@ -212,6 +214,7 @@ static bool host_events(struct rank_work *w)
         struct rank_event event = {.start = call->start,
                                    .end = call->end,
                                    .call = call->start,
+                                   .thread = call->thread,
                                    .said = {call->operation, 1, call->bytes, call->bytes,
                                             call->peer, call->communicator, call->reduction}};
         ok = add_rank_event(w, &w->units.data[unit], event);

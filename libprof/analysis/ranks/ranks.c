@@ -367,29 +367,71 @@ static enum prof_status read_rank_events(struct rank_work *w, const struct prof_
     return status;
 }
 
+/* Operations of all ranks, matched, after prof_begin. Close it in any case. */
+static enum prof_status open_rank_work(struct rank_work *w, const struct prof_facts *facts,
+                                       const struct prof_filter *filter, struct prof_error *err)
+{
+    *w = (struct rank_work){.capture = facts->capture};
+    enum prof_status status = prof_scope_open(&w->scope, w->capture, filter, err);
+    if (!status)
+        status = read_rank_events(w, facts, err);
+    if (!status && (!rank_events_make(w) || !sort_units(w) || !rank_windows(w) || !rank_match(w)))
+        status = prof_out_of_memory(err);
+    return status;
+}
+
+static void close_rank_work(struct rank_work *w)
+{
+    prof_scope_close(&w->scope);
+    prof_end(w->capture);
+    free_rank_work(w);
+}
+
 static enum prof_status compute_ranks(const struct prof_facts *facts,
                                       const struct prof_filter *filter, struct prof_ranks *result,
                                       struct prof_error *err)
 {
-    struct rank_work w = {.capture = facts->capture};
-    PROF_TRY(prof_begin(w.capture, err));
-    enum prof_status status = prof_scope_open(&w.scope, w.capture, filter, err);
-    if (!status)
-        status = read_rank_events(&w, facts, err);
-    if (!status &&
-        (!rank_events_make(&w) || !sort_units(&w) || !rank_windows(&w) || !rank_match(&w)))
-        status = prof_out_of_memory(err);
+    struct rank_work w;
+    PROF_TRY(prof_begin(facts->capture, err));
+    enum prof_status status = open_rank_work(&w, facts, filter, err);
     if (!status)
         status = rank_link_rates(&w, err);
     if (!status)
         status = rank_ports(&w, result, err);
     if (!status && !fill_result(&w, result))
         status = prof_out_of_memory(err);
-    prof_scope_close(&w.scope);
-    prof_end(w.capture);
-    free_rank_work(&w);
+    close_rank_work(&w);
     if (status)
         prof_ranks_free(result);
+    return status;
+}
+
+PROF_ORDER(by_part_start, struct prof_rank_part, PROF_ASCENDING(start), PROF_ASCENDING(stream))
+
+enum prof_status prof_rank_parts_read(const struct prof_facts *facts,
+                                      const struct prof_filter *filter,
+                                      struct prof_rank_parts *parts, struct prof_error *err)
+{
+    struct rank_work w;
+    bool present;
+    *parts = (struct prof_rank_parts){0};
+    PROF_TRY(prof_ranks_present(facts->capture, &present, err));
+    if (!present)
+        return PROF_OK;
+    PROF_TRY(prof_begin(facts->capture, err));
+    enum prof_status status = open_rank_work(&w, facts, filter, err);
+    for (size_t i = 0; !status && !w.clock_unknown && i < w.events.count; i++) {
+        const struct rank_event *event = &w.events.data[i];
+        struct prof_rank_part part = {event->start, event->end, event->stream, event->thread,
+                                      event->joined};
+        if (event->joined && !prof_array_push(parts, part))
+            status = prof_out_of_memory(err);
+    }
+    if (parts->count)
+        qsort(parts->data, parts->count, sizeof *parts->data, by_part_start);
+    parts->why_unmatched =
+        w.clock_unknown ? "clocks of the hosts were not compared" : w.why_unmatched;
+    close_rank_work(&w);
     return status;
 }
 

@@ -18,6 +18,25 @@
 #include "libprof/analysis/facts/facts.h"
 #include "libprof/include/prof_ranks.h"
 
+/* One rank's part in an operation that was found on the others too, or on the other end. */
+struct prof_rank_part {
+    int64_t start, end;
+    int64_t stream, thread; /* ids; stream: of its kernel, 0 = it has none, and is of the host */
+    uint32_t operation;     /* the same for all parts of one */
+};
+
+struct prof_rank_parts {
+    struct prof_rank_part *data; /* by start, then stream */
+    size_t count, capacity;
+    const char *why_unmatched; /* as in prof_ranks */
+};
+
+/* The parts of all operations that were matched; free the data, also after a failure. Nothing where
+ * clocks could not be compared. */
+enum prof_status prof_rank_parts_read(const struct prof_facts *facts,
+                                      const struct prof_filter *filter,
+                                      struct prof_rank_parts *parts, struct prof_error *err);
+
 /* prof_ranks from facts that are loaded already. */
 enum prof_status prof_ranks_of(const struct prof_facts *facts, const struct prof_filter *filter,
                                struct prof_ranks *result, struct prof_error *err);
@@ -63,6 +82,8 @@ struct rank_kernel {
 struct rank_event {
     uint32_t unit, communicator; /* indices */
     int64_t start, end, call;
+    int64_t stream, thread; /* as in prof_rank_part */
+    uint32_t joined;        /* number of what was matched; 0 = not matched */
     struct rank_said said;
     bool in_graph;
     int64_t sequence; /* in its communicator, PROF_UNKNOWN = not counted */
@@ -132,6 +153,7 @@ struct rank_work {
     struct prof_names count_at;   /* what is counted -> index */
     PROF_ARRAY(uint32_t) members; /* indices into events */
     PROF_ARRAY(struct rank_set) sets;
+    uint32_t joined; /* operations that were matched so far */
     PROF_ARRAY(const char *) texts;
     const char *iteration_name;
     const char *why_unmatched;

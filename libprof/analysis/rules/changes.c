@@ -135,14 +135,33 @@ static void combine_edits(struct prof_op_edit *own, const struct prof_op_edit *o
     }
 }
 
-/* Of all that fit; how many shapes do. */
+/* The rank of the process that launches them, by shape; SEVERAL where several do. To be freed. */
+#define SEVERAL (-2)
+static int64_t *ranks_of_shapes(const struct prof_facts *f)
+{
+    int64_t *ranks = malloc((f->shapes.count + 1) * sizeof *ranks);
+    for (size_t i = 0; ranks && i < f->shapes.count; i++)
+        ranks[i] = INT64_MAX;
+    for (size_t i = 0; ranks && i < f->places.count; i++) {
+        const struct prof_thread *thread = prof_thread(f->capture, f->places.data[i].thread);
+        const struct prof_process *process =
+            thread ? prof_process(f->capture, thread->process) : NULL;
+        int64_t *rank = &ranks[f->places.data[i].shape], own = process ? process->rank : SEVERAL;
+        *rank = *rank == INT64_MAX || *rank == own ? own : SEVERAL;
+    }
+    return ranks;
+}
+
+/* Of all that fit; how many shapes do. rank_of: by shape; NULL = of any rank. */
 static size_t edit_shapes(struct prof_change *change, const struct prof_facts *f, const char *words,
-                          bool one_word, struct prof_op_edit edit)
+                          bool one_word, const int64_t *rank_of, int64_t rank,
+                          struct prof_op_edit edit)
 {
     size_t found = 0;
     for (size_t i = 0; i < f->shapes.count; i++) {
         const struct prof_shape *shape = &f->shapes.data[i];
-        if (one_word ? !fits_operation(words, shape) : !fits_one_of(words, shape))
+        if ((rank_of && rank_of[i] != rank) ||
+            (one_word ? !fits_operation(words, shape) : !fits_one_of(words, shape)))
             continue;
         combine_edits(op_edit_slot(change, i), &edit);
         found++;
@@ -282,13 +301,25 @@ static const char *fused_words(const char *what, struct prof_op_edit *edit)
     return *rest == '/' ? end + 1 : rest + 1;
 }
 
+/* "rank3:WHAT": the number, and what is behind. */
+#define ANY_RANK (-1)
+static int64_t read_rank(const char **what)
+{
+    const char *digits = behind_prefix(*what, "rank");
+    size_t length = digits ? strspn(digits, "0123456789") : 0;
+    if (!length || length > 9 || digits[length] != ':')
+        return ANY_RANK;
+    *what = digits + length + 1;
+    return strtol(digits, NULL, 10);
+}
+
 static enum prof_status add_change(struct prof_change *change, const struct prof_facts *f,
                                    const char *what, const char *written, struct prof_error *err)
 {
     struct value value = {0};
     const char *words;
-    size_t found = 1;
-    if (!strcmp(what, "device") && written)
+    int64_t rank = read_rank(&what);
+    if (rank == ANY_RANK && !strcmp(what, "device") && written)
         return change_device(change, f, written, err);
     if (written && !read_change_value(written, &value))
         return prof_fail(err, PROF_INVALID,
@@ -299,24 +330,34 @@ static enum prof_status add_change(struct prof_change *change, const struct prof
                          "sync=%s: a wait ends when the work does: sync=0 or wait takes it away",
                          written);
     struct prof_op_edit edit = op_edit(&value);
+    bool one_word = false;
     if ((words = fused_words(what, &edit))) {
         edit.fused = next_fused(change, f);
-        found = edit_shapes(change, f, words, false, edit);
     } else if ((words = behind_prefix(what, "overlap:"))) {
         edit.beside = true;
-        found = edit_shapes(change, f, words, false, edit);
     } else if ((words = behind_prefix(what, "async:"))) {
         edit.async = true;
-        found = edit_shapes(change, f, words, false, edit);
-    } else if (!change_host(change, what, &value)) {
-        if (!written ||
-            !(behind_prefix(what, "kernel:") || behind_prefix(what, "mem") || strchr(what, '2')))
-            return prof_fail(err, PROF_INVALID,
-                             "%s%s%s: not a change: perfkit what-if --help "
-                             "lists them",
-                             what, written ? "=" : "", written ? written : "");
-        found = edit_shapes(change, f, what, true, edit);
+    } else if (rank == ANY_RANK && change_host(change, what, &value)) {
+        return PROF_OK;
+    } else if (!written || !(behind_prefix(what, "kernel:") || behind_prefix(what, "mem") ||
+                             strchr(what, '2'))) {
+        return prof_fail(
+            err, PROF_INVALID, "%s%s%s: not a change%s: perfkit what-if --help lists them", what,
+            written ? "=" : "", written ? written : "", rank == ANY_RANK ? "" : " of one rank");
+    } else {
+        words = what;
+        one_word = true;
     }
+    int64_t *rank_of = rank == ANY_RANK ? NULL : ranks_of_shapes(f);
+    if (rank != ANY_RANK && !rank_of)
+        return prof_out_of_memory(err);
+    size_t found = edit_shapes(change, f, words, one_word, rank_of, rank, edit);
+    free(rank_of);
+    if (!found && rank != ANY_RANK)
+        return prof_fail(err, PROF_INVALID,
+                         "rank%lld:%s: no operation of that rank alone fits: ranks are numbered by "
+                         "their launcher, and each needs a GPU of its own",
+                         (long long)rank, what);
     if (!found)
         return prof_fail(err, PROF_INVALID, "%s: no operation of the capture fits", what);
     return PROF_OK;

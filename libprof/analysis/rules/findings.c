@@ -161,7 +161,7 @@ static bool replay_all(struct prof_judge *judge)
     static const struct prof_edit nothing = {0};
     struct prof_replayed out = {0};
     struct prof_op_edit *ops = calloc(judge->facts->shapes.count + 1, sizeof *ops);
-    bool ok = prof_replay_open(&replay, judge->facts, NULL) && ops &&
+    bool ok = prof_replay_open(&replay, judge->facts, NULL, NULL) && ops &&
               prof_replay_run(&replay, &nothing, &out);
     int64_t base = out.span_ns;
     double span = (double)replay.span_ns;

@@ -7,12 +7,14 @@
  * when everything ends that had ended when it did; a launch that was blocked by a full queue
  * returns when the operation ends that made room. What a thread does between its calls takes as
  * long as it took, counted from the last call of its process where the thread itself was idle (one
- * thread hands work to another). After Daydream (Zhu et al., USENIX ATC 2020); kernels do not slow
- * each other down here, so a result is optimistic. */
+ * thread hands work to another). What ranks do together ends as long after the last of them came as
+ * it did. After Daydream (Zhu et al., USENIX ATC 2020); kernels do not slow each other down here,
+ * so a result is optimistic. */
 #ifndef PERFKIT_ANALYSIS_RULES_REPLAY_H
 #define PERFKIT_ANALYSIS_RULES_REPLAY_H
 
 #include "libprof/analysis/facts/facts.h"
+#include "libprof/analysis/ranks/ranks.h"
 #include "libprof/include/prof_what_if.h"
 
 /* What is changed of an operation; {0}: nothing. */
@@ -46,21 +48,26 @@ struct prof_edit {
 
 enum prof_replay_kind {
     PROF_REPLAY_BEGIN, /* of an iteration */
-    PROF_REPLAY_OP, /* with its call */
+    PROF_REPLAY_OP,    /* with its call */
     PROF_REPLAY_CALL,
     PROF_REPLAY_END,
 };
 
+#define PROF_NO_ITEM UINT32_MAX
+#define PROF_NEAR_NS 20000 /* an operation so soon after another's end may have waited for it */
+
 struct prof_replay_item {
-    int64_t start, duration; /* of the call */
-    int64_t op_start, op_duration;
+    int64_t start, duration;       /* of the call */
+    int64_t op_start, op_duration; /* of a call of ranks: it */
     uint32_t shape;
     uint32_t thread, stream; /* dense numbers */
     uint32_t iteration;      /* index into prof_replay.iterations; UINT32_MAX = of none */
-    uint32_t released_by;    /* item whose end let a blocked launch return; UINT32_MAX = none */
-    uint8_t class_, kind;    /* enum wire_class, enum prof_replay_kind */
-    bool known_call;         /* of the operation */
-    bool last_wait;          /* of its step */
+    uint32_t released_by;    /* item whose end let a blocked launch return; PROF_NO_ITEM = none */
+    uint32_t process;        /* dense number */
+    uint32_t meeting; /* 1 + index into prof_replay.meetings of what it does with other ranks; 0 */
+    uint8_t class_, kind; /* enum wire_class, enum prof_replay_kind */
+    bool known_call;      /* of the operation */
+    bool last_wait;       /* of its step */
 };
 
 /* Iteration times as recorded and as replayed, ns. */
@@ -69,9 +76,19 @@ struct prof_replay_iteration {
     bool steady;        /* not warm-up */
 };
 
+/* Of one operation of several ranks. */
+struct prof_replay_meeting {
+    int64_t last_start; /* of the last to come */
+    uint32_t count;     /* items */
+    uint32_t process;   /* of the last item; while they are counted */
+    bool several;       /* items of one process: it is none */
+};
+
 struct prof_replay {
     const struct prof_facts *facts;
-    PROF_ARRAY(struct prof_replay_item) items;           /* by start */
+    PROF_ARRAY(struct prof_replay_item) items; /* by process, then start */
+    PROF_ARRAY(struct prof_replay_meeting) meetings;
+    size_t met;                                          /* items that have one */
     PROF_ARRAY(struct prof_replay_iteration) iterations; /* that are whole among the items */
     struct prof_map threads, streams, processes;         /* id -> dense number */
     PROF_ARRAY(uint32_t) process_of;                     /* by thread */
@@ -89,9 +106,10 @@ struct prof_replayed {
 };
 
 /* Collect the items: of the phase that the facts are about, in its analysed time; or, with a phase
- * given, all from its first to its last iteration. False: out of memory. Close it in any case. */
+ * given, all from its first to its last iteration. parts: what ranks did together; NULL = none.
+ * False: out of memory. Close it in any case. */
 bool prof_replay_open(struct prof_replay *replay, const struct prof_facts *facts,
-                      const struct prof_phase *phase);
+                      const struct prof_phase *phase, const struct prof_rank_parts *parts);
 
 /* Run them with the edit; `result->iterations` is the caller's. False: out of memory. */
 bool prof_replay_run(const struct prof_replay *replay, const struct prof_edit *edit,

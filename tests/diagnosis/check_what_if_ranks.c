@@ -1,0 +1,120 @@
+/* What if, of ranks that wait for each other: what comes is known by arithmetic. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "libprof/include/prof_what_if.h"
+#include "tests/analysis/rank_fixture.h"
+
+#define RANKS 3
+#define TRANSFER 100
+
+/* Steps in which rank r computes work[r] us and the host waits for the all-reduce that follows,
+ * which takes TRANSFER us once all have come: each takes 10 + longest work + TRANSFER + 10 us. */
+static struct prof_capture *train(const long work[RANKS], bool on_host, int here)
+{
+    long longest = 0, step;
+    scene_begin();
+    for (int r = 0; r < RANKS; r++)
+        longest = work[r] > longest ? work[r] : longest;
+    step = 10 + longest + TRANSFER + 10;
+    for (int r = 0; r < here; r++) {
+        scene_rank(r);
+        scene_comm_init(r, COMMUNICATOR, RANKS);
+        for (long k = 0; k < 4 * STEPS; k++) {
+            long at = 1000 + k * step, came = at + 10 + work[r], end = at + step - 10;
+            scene_range(r, STEP, 0, at, at + step);
+            scene_kernel(r, GEMM_CONFIG, at + 4, at + 10, came);
+            if (on_host) {
+                scene_range(r, MPI_BARRIER, 0, came + 2, end);
+            } else {
+                scene_all_reduce(r, at + 6, COMMUNICATOR, 8 * MEBI);
+                scene_kernel(r, ALL_REDUCE_CONFIG, at + 7, came, end);
+            }
+            long wait = on_host ? came + 1 : end;
+            scene_add("INSERT INTO sync(start, duration, kind, api_name, api_lead, api_duration, "
+                      "thread) VALUES(%ld, %ld, 3, %d, 0, %ld, %d)",
+                      (at + 12) * US, (wait - at - 12) * US, GEMM, (wait - at - 12) * US, r + 1);
+        }
+    }
+    return scene_made();
+}
+
+static struct prof_what_if predict(struct prof_capture *capture, const char *change)
+{
+    struct prof_what_if result;
+    ck_ok(prof_what_if(capture, NULL, &change, 1, &result, &err));
+    ck_assert_str_eq(result.why_none, "");
+    ck_assert_uint_eq(result.count, 1);
+    return result;
+}
+
+static const struct known_change {
+    const char *change;
+    bool on_host;
+    long work[RANKS], after; /* after: the longest work of a rank, and the transfer less */
+} known_changes[] = {
+    {"kernel:gemm=0.5x", false, {200, 500, 260}, 250 + TRANSFER},
+    {"kernel:gemm=100us", false, {200, 500, 260}, 100 + TRANSFER},
+    {"kernel:gemm=2x", false, {200, 500, 260}, 1000 + TRANSFER},
+    /* The wait is no part of what a collective can save. */
+    {"kernel:nccl*=0.5x", false, {200, 500, 260}, 500 + TRANSFER / 2},
+    {"kernel:nccl*=0", false, {200, 500, 260}, 500},
+    {"rank1:kernel:gemm=0.4x", false, {200, 500, 260}, 260 + TRANSFER},
+    {"rank0:kernel:gemm=0.4x", false, {200, 500, 260}, 500 + TRANSFER},
+    {"rank2:kernel:gemm=3x", false, {200, 500, 260}, 780 + TRANSFER},
+    {"kernel:gemm=0.5x", true, {200, 500, 260}, 250 + TRANSFER},
+};
+
+START_TEST(the_last_rank_decides)
+{
+    const struct known_change *known = &known_changes[_i];
+    struct prof_capture *capture = train(known->work, known->on_host, RANKS);
+    struct prof_what_if got = predict(capture, known->change);
+    ck_assert_int_eq(got.joined, RANKS * 4 * STEPS);
+    ck_assert(strstr(got.ranks, "wait for the last rank") != NULL);
+    ck_assert(fabs(got.replayed_ns - 620 * US) < 2 * US);
+    ck_assert_msg(fabs(got.rows[0].predicted_ns - (double)(20 + known->after) * US) < 6 * US,
+                  "%s: %.1f us, not %ld us", known->change, got.rows[0].predicted_ns / 1e3,
+                  20 + known->after);
+    prof_what_if_free(&got);
+    prof_close(capture);
+}
+END_TEST
+
+/* What is not in the capture is said, and what concerns no rank is refused. */
+START_TEST(what_is_not_known_is_said)
+{
+    static const char *const wrong[] = {"rank7:kernel:gemm=0.5x", "rank1:host=0.5x",
+                                        "rank1:kernel:none=0", "rank:kernel:gemm=0"};
+    const long work[RANKS] = {200, 500, 260};
+    struct prof_capture *capture = train(work, false, 1);
+    struct prof_what_if got = predict(capture, "kernel:gemm=0.5x");
+    ck_assert_int_eq(got.joined, 0);
+    ck_assert_msg(strstr(got.ranks, "the other ranks are not in this capture") != NULL, "%s",
+                  got.ranks);
+    prof_what_if_free(&got);
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        struct prof_error err = {0};
+        ck_assert_msg(prof_what_if(capture, NULL, &wrong[i], 1, &got, &err) == PROF_INVALID, "%s",
+                      wrong[i]);
+    }
+    prof_close(capture);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("what-if of ranks");
+    TCase *all = tcase_create("all");
+    tcase_set_timeout(all, 300);
+    tcase_add_loop_test(all, the_last_rank_decides, 0,
+                        (int)(sizeof known_changes / sizeof known_changes[0]));
+    tcase_add_test(all, what_is_not_known_is_said);
+    suite_add_tcase(suite, all);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
