@@ -114,6 +114,12 @@ class Live(e2e.Case):
             self.assertEqual((done.status, done.err), (0, b""))  # -q is that of perfkit run
         db = self.open(capture)
         self.assertEqual(db.execute("SELECT kernel_filter FROM capture").fetchone()[0], "kernel_1$")
+        capture = self.path("both.sqlite")  # --delay is that of perfkit run, --iteration also with --ring
+        done = self.perfkit("top", "--json", "-q", "--delay=1ms", "-i", "step", "--view", "kernels", "-o", capture, "--", FEED, "2000", "1")
+        self.assertEqual((done.status, done.err), (0, b""))
+        self.assertEqual(self.open(capture).execute("SELECT count(*) FROM recording WHERE begins AND reason = 1").fetchone()[0], 1)
+        done = self.perfkit("top", "--json", "-q", "--ring=60s", "--iteration=step", "-o", self.path("ring.sqlite"), "--", FEED, "2000", "1")
+        self.assertEqual((done.status, done.err), (0, b""))
         done = self.perfkit("top", "--json", "--no-such-option", "--", FEED, "2000", "1")
         self.assertEqual(done.status, 2)
 
