@@ -103,17 +103,17 @@ static enum prof_status warm_up(struct gate_recorder *recorder, const struct opt
     return status;
 }
 
-/* Pairs until there are `runs` of each. */
+/* Pairs until there are `runs` of each, of the `all` that are planned. */
 static enum prof_status record_up_to(struct gate_recorder *recorder, const struct options *args,
-                                     unsigned runs, uint64_t *begun_ns, struct gate_runs sides[2],
-                                     struct prof_error *err)
+                                     unsigned runs, unsigned all, uint64_t *begun_ns,
+                                     struct gate_runs sides[2], struct prof_error *err)
 {
     struct prof_run_options iterations = gate_iterations(&args->gate);
     enum prof_status status = PROF_OK;
     *begun_ns = *begun_ns ? *begun_ns : prof_now_ns();
     for (unsigned turn = 2 * (unsigned)sides[BASE].count; !status && turn < 2 * runs; turn++) {
         unsigned pair = turn / 2, side = first_of(pair) ^ (turn % 2);
-        show_turn("run", turn, 2 * runs, side_names[side], args->gate.show_output, begun_ns);
+        show_turn("run", turn, 2 * all, side_names[side], args->gate.show_output, begun_ns);
         status = gate_record(recorder, side_names[side], pair + 1, args->lines[side], &iterations,
                              SESSION, &sides[side], err);
         if (status && !recorder->signal) {
@@ -151,16 +151,16 @@ static enum prof_status compare_recorded(struct gate_recorder *recorder, const s
     unsigned looks = args->max_runs > args->runs ? 2 : 1;
     uint64_t begun_ns = 0;
     bool enough = false;
-    enum prof_status status = record_up_to(recorder, args, 1, &begun_ns, sides, err);
+    enum prof_status status = record_up_to(recorder, args, 1, args->runs, &begun_ns, sides, err);
     if (!status && args->runs > 1)
         status = look_at_pair(args, config, sides, &enough, err);
     for (unsigned look = 0; !status && look < looks; look++) {
         if (look && (enough || !prof_comparison_wants(result, args->max_runs)))
             break;
         prof_comparison_free(result);
+        unsigned runs = look ? args->max_runs : args->runs;
         if (!enough)
-            status = record_up_to(recorder, args, look ? args->max_runs : args->runs, &begun_ns,
-                                  sides, err);
+            status = record_up_to(recorder, args, runs, runs, &begun_ns, sides, err);
         status = status ? status
                         : gate_compare(&args->gate, config, &sides[BASE], &sides[CAND], true, looks,
                                        result, err);

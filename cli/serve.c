@@ -43,7 +43,7 @@ static const struct cli_option serve_options[] = {
                "the NVTX range that is one iteration",
                .fallback = "step or alike, else the outermost range that repeats"),
     CLI_OPTION(serve_options, address, "listen", 0, TEXT, "ADDRESS:PORT",
-               "where to listen: a numeric address; port 0 = a free one",
+               "where to listen: a numeric address or localhost; port 0 = a free one",
                .fallback = "127.0.0.1:9847", .group = "Access"),
     CLI_OPTION(serve_options, socket, "socket", 0, FILE, "PATH",
                "listen on a Unix socket instead, for this user only"),
@@ -107,10 +107,14 @@ static enum prof_status find_address(const char *text, struct addrinfo **found,
     bool brackets = length > 2 && text[0] == '[' && text[length - 1] == ']';
     if (length && length < sizeof host)
         snprintf(host, sizeof host, "%.*s", (int)(length - 2 * brackets), text + brackets);
+    if (!strcmp(host, "localhost"))
+        strcpy(host, "127.0.0.1");
     bool port = colon && strlen(colon + 1) <= 5 && strtoul(colon + 1, NULL, 10) <= UINT16_MAX;
     if (!*host || !port || getaddrinfo(host, colon + 1, &hints, found))
         return prof_fail(err, PROF_INVALID,
-                         "--listen %s: give a numeric address and a port, as 127.0.0.1:9847", text);
+                         "--listen %s: give a numeric address or localhost, and a port, as "
+                         "127.0.0.1:9847",
+                         text);
     return PROF_OK;
 }
 

@@ -126,10 +126,11 @@ static void print_verify_head(const void *result)
            capture_words(&v->sides[1]));
     print_saving(v);
     if (!v->why_none && v->predicted_ns > 0)
-        printf("%-10s at most %s less, by what is gone and partly gone\n", "Predicted",
-               prof_duration(v->predicted_ns).text);
+        printf("%-10s what is gone and partly gone cost at most %s of an iteration%s\n",
+               "Predicted", prof_duration(v->predicted_ns).text,
+               v->saved_low_ns > v->predicted_ns ? "; more was saved by something else" : "");
     else if (!v->why_none)
-        printf("%-10s nothing: no finding of these iterations is gone\n", "Predicted");
+        printf("%-10s no finding of these iterations is gone\n", "Predicted");
     print_side("Before", &v->sides[0]);
     print_side("After", &v->sides[1]);
     if (!v->why_none && v->phases > 1)

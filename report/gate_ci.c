@@ -66,7 +66,7 @@ static bool is_case(const struct prof_compared *row)
 
 static char *sentence(const struct prof_comparison *c, const struct prof_compared *row)
 {
-    char *change = prof_gate_change(row), *why = prof_gate_why(c, row);
+    char *change = prof_gate_change(c, row), *why = prof_gate_why(c, row);
     char *text =
         prof_gate_format("%s: %s: %s", prof_verdict_name(row->verdict), change ? change : "n/a",
                          why && *why ? why : prof_verdict_text(row->verdict));
@@ -183,7 +183,7 @@ static void put_github_escaped(FILE *out, const char *text, bool property)
 static void put_github_row(FILE *out, const char *level, const struct prof_comparison *c,
                            const struct prof_compared *row)
 {
-    char *subject = prof_gate_subject(row, 80), *change = prof_gate_change(row),
+    char *subject = prof_gate_subject(row, 80), *change = prof_gate_change(c, row),
          *why = prof_gate_why(c, row);
     fprintf(out, "::%s title=", level);
     fprintf(out, "perfkit gate %s::", prof_verdict_name(row->verdict));

@@ -205,7 +205,7 @@ static enum prof_status put_list(struct prof_report_output *o,
                 .row = row,
                 .moved_ns = prof_gate_time_moved(row) ? row->delta_ns : (double)NAN,
                 .metric = prof_gate_subject(row, cells),
-                .change = prof_gate_change(row),
+                .change = prof_gate_change(c, row),
                 .why = prof_gate_why(c, row),
                 .effect = prof_gate_time_change(row),
                 .base = prof_gate_value(row, row->base_value),
@@ -214,8 +214,8 @@ static enum prof_status put_list(struct prof_report_output *o,
     }
     char heading[96];
     if (list->sums)
-        snprintf(heading, sizeof heading, "%s: %c%s per iteration", list->title,
-                 moved_ns < 0 ? '-' : '+', prof_duration(fabs(moved_ns)).text);
+        snprintf(heading, sizeof heading, "%s: %c%s per %s", list->title, moved_ns < 0 ? '-' : '+',
+                 prof_duration(fabs(moved_ns)).text, prof_gate_unit(c));
     else
         snprintf(heading, sizeof heading, "%s: %zu", list->title, count);
     struct prof_report_table table = {

@@ -305,15 +305,21 @@ static void put_typical(FILE *out, const struct prof_compared *row)
     put_interval(out, row);
 }
 
+const char *prof_gate_unit(const struct prof_comparison *c)
+{
+    return c->iteration_source == PROF_ITERATION_RUN ? "run" : "iteration";
+}
+
 /* The values of an iteration and what became of them; then what is judged, where that is something
  * else. */
-static void put_noisy(FILE *out, const struct prof_compared *row)
+static void put_noisy(FILE *out, const struct prof_comparison *c, const struct prof_compared *row)
 {
     struct prof_text events = prof_gate_events(row);
     if (is_added_or_removed(row)) {
         bool added = row->match == PROF_MATCH_ADDED;
-        fprintf(out, "%s: %s per iteration (%s)", prof_gate_time_change(row).text,
-                prof_gate_value(row, added ? row->cand_value : row->base_value).text, events.text);
+        fprintf(out, "%s: %s per %s (%s)", prof_gate_time_change(row).text,
+                prof_gate_value(row, added ? row->cand_value : row->base_value).text,
+                prof_gate_unit(c), events.text);
         return;
     }
     fprintf(out, "%s -> %s", prof_gate_value(row, row->base_value).text,
@@ -323,8 +329,8 @@ static void put_noisy(FILE *out, const struct prof_compared *row)
     if (is_tested_itself(row))
         put_interval(out, row);
     if (isfinite(row->delta_ns) && row->delta_ns != 0)
-        fprintf(out, ", %c%s per iteration", row->delta_ns < 0 ? '-' : '+',
-                prof_duration(fabs(row->delta_ns)).text);
+        fprintf(out, ", %c%s per %s", row->delta_ns < 0 ? '-' : '+',
+                prof_duration(fabs(row->delta_ns)).text, prof_gate_unit(c));
     if (*events.text)
         fprintf(out, " (%s)", events.text);
     if (!is_tested_itself(row) && isfinite(row->ci_low))
@@ -339,7 +345,7 @@ static void put_noisy(FILE *out, const struct prof_compared *row)
         fprintf(out, ", p=%s", p);
 }
 
-char *prof_gate_change(const struct prof_compared *row)
+char *prof_gate_change(const struct prof_comparison *c, const struct prof_compared *row)
 {
     struct text text;
     if (!begin_text(&text))
@@ -347,7 +353,7 @@ char *prof_gate_change(const struct prof_compared *row)
     if (prof_metric_info(row->family)->exact)
         put_exact(text.out, row);
     else
-        put_noisy(text.out, row);
+        put_noisy(text.out, c, row);
     return end_text(&text);
 }
 
@@ -484,14 +490,19 @@ static const struct prof_compared *answering_row(const struct prof_comparison *c
     return answer;
 }
 
-/* "12.3 ms ± 0.41": the spread in the unit of the time. */
+/* "12.3 ms ± 0.41": the spread in the unit of the time; one that is no hundredth of it in its own.
+ */
 static void print_with_spread(FILE *out, double ns, double sd)
 {
     struct prof_text time = prof_duration(ns);
     double shown = strtod(time.text, NULL);
     fputs(time.text, out);
-    if (!isnan(sd) && shown > 0 && ns < 60e9)
-        fprintf(out, " \u00b1 %.2g", sd * shown / ns);
+    if (isnan(sd) || shown <= 0 || ns >= 60e9)
+        return;
+    char spread[64];
+    double same = sd * shown / ns;
+    prof_print_fixed(spread, same, same >= 9.95 ? 0 : same >= 0.995 ? 1 : 2);
+    fprintf(out, " \u00b1 %s", same < 0.01 && sd > 0 ? prof_duration(sd).text : spread);
 }
 
 char *prof_gate_answer(const struct prof_gate_report *report)
@@ -519,8 +530,7 @@ char *prof_gate_answer(const struct prof_gate_report *report)
             !seen    ? "as long"
             : faster ? "faster"
                      : "slower",
-            c->iteration_source == PROF_ITERATION_RUN ? "run" : "iteration",
-            row->family == PROF_METRIC_BUSY ? ", in the devices' time" : "");
+            prof_gate_unit(c), row->family == PROF_METRIC_BUSY ? ", in the devices' time" : "");
     print_with_spread(text.out, base, typical ? row->base_sd : NAN);
     fputs(" -> ", text.out);
     print_with_spread(text.out, cand, typical ? row->cand_sd : NAN);

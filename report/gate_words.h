@@ -25,7 +25,9 @@ char *prof_gate_subject(const struct prof_compared *row, size_t cells);
 
 /* What became of it, in our own words only: "1.20 ms -> 1.26 ms, +5.2 % (95 %: +3.5 % to +6.8 %),
  * +60.0 us per iteration, 1 launch". malloc'ed. */
-char *prof_gate_change(const struct prof_compared *row);
+char *prof_gate_change(const struct prof_comparison *c, const struct prof_compared *row);
+/* What values are of: "iteration", or "run" where nothing repeats. */
+const char *prof_gate_unit(const struct prof_comparison *c);
 
 /* Why it has its verdict, with the configuration's reason and the findings that appeared at its
  * place: "slower by more than noise explains; new finding there: pageable-copy". malloc'ed. */

@@ -498,7 +498,7 @@ static void put_count_changes_html(FILE *out, const struct prof_comparison *c)
         if (!prof_gate_count_differs(&c->rows[i]))
             continue;
         fputs("<tr>", out);
-        put_taken(out, "td", "class=\"left\"", prof_gate_change(&c->rows[i]));
+        put_taken(out, "td", "class=\"left\"", prof_gate_change(c, &c->rows[i]));
         put_taken(out, "td", "class=\"left name\"", prof_gate_subject(&c->rows[i], 0));
         fputs("</tr>\n", out);
         shown++;

@@ -13,5 +13,5 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 "$perfkit" run --quiet -o "$folder/run.sqlite" -- "$@" >&2
 "$perfkit" baseline save "$baseline" ${label:+--label "$label"} "$folder/run.sqlite"
-"$perfkit" baseline rm "$baseline" --keep 50
+"$perfkit" baseline rm "$baseline" --sessions 50
 "$perfkit" baseline list

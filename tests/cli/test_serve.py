@@ -374,9 +374,14 @@ class Access(Case):
         later.process.stderr.close()
         self.assertFalse(os.path.exists(path))
 
+    def test_the_name_of_the_loopback(self):
+        server = Server(perfkit, path_of("normal"), port="localhost:0")
+        self.assertEqual((server.place.split(":")[1], server.get("/metrics")[0]), ("//127.0.0.1", 200), server.line)
+        self.assertEqual(server.stop(), 0)
+
     def test_what_is_wrong_is_said(self):
         for words, status, why in ((["no.sqlite"], 2, "no such file"), (["--attach", path_of("normal")], 2, "exclude"),
-                                   (["--listen", "localhost:1", path_of("normal")], 2, "numeric"),
+                                   (["--listen", "host.name:1", path_of("normal")], 2, "numeric"),
                                    (["--listen", "127.0.0.1:99999", path_of("normal")], 2, "numeric"),
                                    (["--listen", "127.0.0.1:0", os.path.abspath(__file__)], 2, "perfkit")):
             code, error = self.refused(*words)

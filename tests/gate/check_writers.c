@@ -84,15 +84,48 @@ static struct prof_compared undecided(void)
 START_TEST(what_is_not_decided_has_no_p)
 {
     struct prof_compared row = undecided();
+    struct prof_comparison c = {.iteration_source = PROF_ITERATION_STEP};
     row.p_adjusted = 1e-6;
-    char *text = prof_gate_change(&row);
+    char *text = prof_gate_change(&c, &row);
     ck_assert_ptr_nonnull(text);
     ck_assert_ptr_null(strstr(text, "p<"));
     free(text);
     row.verdict = PROF_VERDICT_FAIL;
-    text = prof_gate_change(&row);
+    text = prof_gate_change(&c, &row);
     ck_assert_ptr_nonnull(strstr(text, ", p<0.0001"));
+    ck_assert_ptr_nonnull(strstr(text, "+60.0 us per iteration"));
     free(text);
+    c.iteration_source = PROF_ITERATION_RUN; /* nothing repeats: values are of the whole run */
+    text = prof_gate_change(&c, &row);
+    ck_assert_ptr_nonnull(strstr(text, "+60.0 us per run"));
+    free(text);
+}
+END_TEST
+
+/* In the unit of the time, without an exponent, however small or large. */
+START_TEST(the_answer_has_the_spread_of_both_sides)
+{
+    static const struct {
+        double base_sd, cand_sd;
+        const char *text;
+    } rows[] = {{0.4e6, 0.5e6, ": 12.3 ms \u00b1 0.40 -> 13.5 ms \u00b1 0.50"},
+                {520, 0, ": 12.3 ms \u00b1 520 ns -> 13.5 ms \u00b1 0.00"},
+                {120e6, 4.56e6, ": 12.3 ms \u00b1 120 -> 13.5 ms \u00b1 4.6"}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct prof_compared row = slow();
+        row.family = PROF_METRIC_WALL;
+        row.residual = 0.1;
+        row.base_typical = 12.3e6;
+        row.cand_typical = 13.5e6;
+        row.base_sd = rows[i].base_sd;
+        row.cand_sd = rows[i].cand_sd;
+        struct prof_comparison c = {.rows = &row, .count = 1, .base_units = 5, .cand_units = 5};
+        struct prof_gate_report report = {.comparison = &c};
+        char *text = prof_gate_answer(&report);
+        ck_assert_ptr_nonnull(text);
+        ck_assert_str_eq(strrchr(text, ':'), rows[i].text);
+        free(text);
+    }
 }
 END_TEST
 
@@ -483,4 +516,4 @@ CHECK_MAIN("gate_writers", a_text_without_memory_fails_the_writer, no_wrapped_li
            what_noise_hides_is_told_in_readable_numbers, what_not_known_says_why,
            annotations_are_single_lines_and_at_most_ten, junit_is_one_well_formed_document,
            markdown_keeps_its_cells, json_has_null_for_what_is_unknown,
-           what_is_not_decided_has_no_p)
+           what_is_not_decided_has_no_p, the_answer_has_the_spread_of_both_sides)
