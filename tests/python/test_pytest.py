@@ -89,13 +89,14 @@ class Gate(unittest.TestCase):
         with open(os.path.join(work, "saved.xml"), encoding="utf-8") as file:
             self.assertIn("saved 1 run in baseline 'test_gpu.py::test_region'", file.read().replace("&apos;", "'"))
 
-        outcomes, text = run("--perfkit-gate", "--perfkit-keep=kept", "-k", "region or command or breaks", RECORDED="1")
+        outcomes, text = run("--perfkit-keep=kept", "-k", "region or command or breaks", RECORDED="1", PYTEST_ADDOPTS="--perfkit-gate")
         self.assertEqual(outcomes, {"test_region": "PASSED", "test_command": "PASSED", "test_breaks": "FAILED"}, text)
         self.assertIn("test_gpu.py-test_region-1.sqlite", os.listdir(os.path.join(work, "kept")))
 
         outcomes, text = run("--perfkit-gate", "-k", "region or 48 or command", RECORDED="1", COUNT="22")
         self.assertEqual(outcomes, {"test_region": "FAILED", "test_whole[48]": "FAILED", "test_command": "FAILED"}, text)
         self.assertGreaterEqual(len(re.findall(r"^ +20 -> 22 \(\+2\)$", text, re.M)), 3, text)
+        self.assertIn("copies HtoD in perfkit_region", text)
         self.assertRegex(text, r"test_gpu.py::test_region: FAIL: [0-9]+ of [0-9]+ gated metrics are worse")
 
     def test_where_it_cannot_record(self):

@@ -19,9 +19,19 @@ readelf -d "$SCRATCH"/root/usr/bin/perfkit "$SCRATCH"/root/usr/lib/*/perfkit/lib
   grep -c 'NEEDED.*libOpenCL'
 readelf -d "$(find "$SCRATCH/root" -name 'libprof.so.0')" | sed -n 's/.*SONAME.*\[/soname [/p'
 PYTHONPATH="$SCRATCH/root/usr/lib/python3/dist-packages" python3 -c '
+import importlib.metadata
 import perfkit
+print("plugin of pytest:", *[entry.value for entry in importlib.metadata.entry_points(group="pytest11") if "perfkit" in entry.name])
 with perfkit.open("one.sqlite") as capture:
     print(len(list(capture.kernels())), "kernels by", perfkit.__file__)' | sed 's|/usr.*|/...|'
+
+# What examples build with is what perfkit builds with.
+. "$source/scripts/packages.sh"
+for name in $BUILD_PACKAGES; do
+  for example in containers/Dockerfile ci/github-actions.yml; do
+    grep -qw -e "$name" "$source/examples/$example" || echo "examples/$example does not install $name"
+  done
+done
 
 cmake -G Ninja -S "$source/tests/cli/consumer" -B found -DCMAKE_PREFIX_PATH="$SCRATCH/root/usr" >log 2>&1 || cat log
 ninja -C found >log 2>&1 || cat log
