@@ -11,6 +11,7 @@
 #include "report/html.h"
 
 #define TOP 3
+#define FEW_PHASES 2 /* of a rule; the others are folded */
 #define LINE 600
 
 static void put_badge(FILE *out, enum prof_severity severity)
@@ -192,6 +193,27 @@ static void put_finding(FILE *out, const struct prof_report_data *data, size_t n
     fputs("</dl>\n</details>\n", out);
 }
 
+/* A finding, and folded behind it those of the same rule in phases where it costs less. Returns the
+ * number of the next one. */
+static size_t put_findings_of_rule(FILE *out, const struct prof_report_data *data, size_t number)
+{
+    const struct prof_findings *findings = &data->findings;
+    size_t end = number + 1;
+    while (end < findings->count && findings->rows[end].rule == findings->rows[number].rule &&
+           !prof_report_finding_is_worst_phase(findings, &findings->rows[end]))
+        end++;
+    bool folds = findings->phase_count > 1 && end - number > FEW_PHASES;
+    put_finding(out, data, number);
+    if (folds)
+        fprintf(out,
+                "<details class=\"phases\"><summary>%s of this rule, phase by phase</summary>\n",
+                prof_counted((int64_t)(end - number) - 1, "more finding", "more findings").text);
+    for (size_t i = number + 1; i < end; i++)
+        put_finding(out, data, i);
+    fputs(folds ? "</details>\n" : "", out);
+    return end;
+}
+
 static void put_abstentions(FILE *out, const struct prof_findings *findings)
 {
     if (!findings->abstention_count)
@@ -235,7 +257,7 @@ void prof_html_put_findings(FILE *out, const struct prof_html_page *page)
     }
     if (!findings->count)
         fputs("<p class=\"none\">No rule found anything worth 1 % of the time.</p>\n", out);
-    for (size_t i = 0; i < findings->count; i++)
-        put_finding(out, page->data, i);
+    for (size_t i = 0; i < findings->count;)
+        i = put_findings_of_rule(out, page->data, i);
     put_abstentions(out, findings);
 }

@@ -8,6 +8,7 @@
   const HEIGHT = 20, LEVELS = 60, ABOVE = 12; /* drawn below and above the top frame */
   const CHANGED = 0.02; /* of a frame's own measure: less is not coloured */
 
+  const RENAMED = ['range', 'process'];
   const KINDS = { frame: 'function', api: 'API call', transfer: 'memcpy', range: 'NVTX range' };
   const MEASURES = {
     time: { of: 'ns', format: f.duration, words: 'of device time' },
@@ -21,6 +22,8 @@
     'NVTX ranges first': (path) => [...path.filter((one) => one.kind === 'range'), ...path.filter((one) => one.kind !== 'range')],
     'operations first': (path) => path.slice().reverse(),
   };
+
+  const ORDERS = { 'top down': 'stack first (top down)', 'operations first': 'operations first (inverted)' };
 
   /* What each node has of its own, with the frames that lead to it. */
   function pathsOf(source) {
@@ -66,13 +69,22 @@
     nodes.forEach((node) => node.children.sort((a, b) => b.total - a.total));
   }
 
-  /* Each node's own in the other capture, by its path; 0 where it has none. */
+  /* Each node's own in the other capture, by its path; 0 where it has none. Of ranges the only one that is not in the other is taken for
+   * the only one that is there alone: train-before, train-after. */
   function compareWith(nodes, others, measure) {
     const keyOf = (node) => node.kind + '\n' + node.name + '\n' + node.place;
     (function walk(node, other) {
       node.base = other ? other[measure.of] : 0;
-      const theirs = new Map(other ? other.children.map((child) => [keyOf(child), child]) : []);
-      node.children.forEach((child) => walk(child, theirs.get(keyOf(child))));
+      const theirs = new Map(other ? other.children.map((child) => [keyOf(child), child]) : []), known = new Set(node.children.map(keyOf));
+      const renamed = (child) => {
+        const alike = (one) => one.kind === child.kind, gone = other ? other.children.filter((one) => alike(one) && !known.has(keyOf(one))) : [];
+        return RENAMED.includes(child.kind) && gone.length === 1 && node.children.filter((one) => alike(one) && !theirs.has(keyOf(one))).length === 1 ? gone[0] : null;
+      };
+      node.children.forEach((child) => {
+        const found = theirs.get(keyOf(child)) || renamed(child);
+        child.was = found && found.name !== child.name ? found.name : null;
+        walk(child, found);
+      });
     })(nodes[0], others[0]);
   }
 
@@ -215,7 +227,7 @@
       state.measure = MEASURES[by.value];
       remake();
     });
-    const view = choose('flame-view', Object.keys(VIEWS).map((name) => [name, name]), () => {
+    const view = choose('flame-view', Object.keys(VIEWS).map((name) => [name, ORDERS[name] || name]), () => {
       middle = null;
       remake();
     });
@@ -286,7 +298,7 @@
       if (node.count) words.push(P.plural(node.count, 'operation') + ' of its own');
       if (state.compared) {
         const change = node.total - node.base;
-        words.push(P.runs[other()].label + ' ' + state.measure.format(node.base) + ', ' + (change < 0 ? '\u2212' : '+') + state.measure.format(Math.abs(change)) +
+        words.push(P.runs[other()].label + (node.was ? ', where it is ' + node.was + ',' : '') + ' ' + state.measure.format(node.base) + ', ' + (change < 0 ? '\u2212' : '+') + state.measure.format(Math.abs(change)) +
           (node.base ? ' (' + (change < 0 ? '\u2212' : '+') + f.percent(Math.abs(change) / node.base) + ')' : ''));
       }
       details.replaceChildren(el('b', { class: 'mono long' }, node.name), el('span', null, words.join(' \u00b7 ')));

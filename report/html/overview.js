@@ -134,7 +134,9 @@
   /* A link to what is folded unfolds it. */
   function openTarget() {
     const target = location.hash.length > 1 && document.getElementById(location.hash.slice(1));
-    if (target && target.tagName === 'DETAILS') target.open = true;
+    if (!target || target.tagName !== 'DETAILS') return;
+    for (let one = target; one; one = one.parentElement.closest('details')) one.open = true;
+    target.scrollIntoView(); /* it may have been folded in another */
   }
 
   P.overview = function () {

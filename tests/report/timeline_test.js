@@ -458,7 +458,8 @@ const tests = {
       result.softmax = perfkit.rowsOfAll([1, 2, 0].map((k) => perfkit.runs[k].tables.find((table) => table.name === 'kernels')), 0, 2).find((row) => row[row.length - 1] === 'softmax').slice(0, 7);
       result.cards = texts('#card-kernels b'); result.strips = texts('.strip b'); result.folded = texts('details.compared summary'); result.trust = texts('#trust > p').length;
       const total = () => { const nodes = perfkit.flameView.nodes; return [nodes[0].total, nodes[0].base]; };
-      result.flame = [total()]; set('flame-of', 1); result.flame.push(total()); set('flame-against', 2); result.flame.push(total()); set('flame-against', -1); result.flame.push(total());
+      result.flame = [total()]; const step = perfkit.flameView.nodes.filter((node) => node.was);
+      result.was = step.map((node) => [node.name, node.was, node.base > 0, node.children.every((child) => child.base > 0)]); set('flame-of', 1); result.flame.push(total()); set('flame-against', 2); result.flame.push(total()); set('flame-against', -1); result.flame.push(total());
       perfkit.flameView.zoomTo(perfkit.flameView.nodes.find((node) => node.kind === 'kernel' && node.name === 'softmax'));
       document.querySelector('#flame .details button').click();
       return new Promise((done) => setTimeout(() => { result.marked = [...new Set(t.view.marks.found.map((i) => m.runOf(m.trackOf(i))))].concat(t.view.marks.found.length); done(result); }, 0));`);
@@ -475,6 +476,7 @@ const tests = {
     const [own, base] = dom.flame[0];
     assert.deepStrictEqual([dom.flame[1], dom.flame[2][0], dom.flame[3]], [[base, base], base, [base, null]], JSON.stringify(dom.flame));
     assert.ok(own !== base && dom.flame[2][1] > 0);
+    assert.deepStrictEqual(dom.was, [['step', 'old/step', true, true]], 'a range of another name is compared');
     assert.deepStrictEqual(dom.marked, [1, jsons[0].kernels.rows.find((row) => row.name === 'softmax').count], 'in the capture that is drawn');
     try {
       for (const width of [400, 2560]) {
