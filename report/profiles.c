@@ -291,17 +291,19 @@ static void put_otlp_attribute(struct prof_protobuf *message, unsigned field, co
     prof_protobuf_free(&pair);
 }
 
-/* service.name, which backends want to have: the program without its folder. */
+/* service.name, which backends want to have: the program without its folder; of Python the script.
+ */
 static void put_resource(const struct work *w, struct prof_protobuf *resource_profiles)
 {
     struct prof_protobuf resource = {0};
-    char name[200];
-    const char *command =
-        w->info->command && *w->info->command ? w->info->command : "unknown_service";
-    int length = (int)strcspn(command, " "), folder = length;
-    while (folder && command[folder - 1] != '/')
-        folder--;
-    snprintf(name, sizeof name, "%.*s", length - folder, command + folder);
+    char name[200] = "unknown_service";
+    for (const char *word = w->info->command; word && *word && *word != '-';) {
+        int end = (int)strcspn(word, " "), begin = end;
+        while (begin && word[begin - 1] != '/')
+            begin--;
+        snprintf(name, sizeof name, "%.*s", end - begin, word + begin);
+        word = !strncmp(name, "python", 6) && word[end] ? word + end + 1 : NULL;
+    }
     put_otlp_attribute(&resource, RESOURCE_ATTRIBUTES, "service.name", name);
     put_otlp_attribute(&resource, RESOURCE_ATTRIBUTES, "process.command_line", w->info->command);
     put_otlp_attribute(&resource, RESOURCE_ATTRIBUTES, "host.name", w->info->host);

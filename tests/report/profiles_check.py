@@ -168,8 +168,9 @@ def main():
           "OTLP differs from pprof")
     check([sum(v for _, v in values.get(t, [])) for t in types[:3]] == [count, device_ns, moved], "totals of OTLP")
     check(all(p.get(3, [None])[0] == command[1] and p.get(4, [0]) == profile.get(10, [0]) for p in profiles), "times of OTLP")
-    check(resource["service.name"] == ("unknown_service" if not command[0] else command[0].split(" ")[0].rsplit("/", 1)[-1]),
-          f"resource {resource}")
+    words = [word.rsplit("/", 1)[-1] for word in (command[0] or "unknown_service").split(" ")]
+    script = words[0].startswith("python") and len(words) > 1 and words[1][:1] not in ("", "-")
+    check(resource["service.name"] == words[script], f"resource {resource}")
 
     scope = read_speedscope(speedscope)
     ours_to_theirs = {"kernels, memcpys and memsets": 0, "device time": 1, "bytes of memcpys and memsets": 2,

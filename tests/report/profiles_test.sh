@@ -33,6 +33,7 @@ done
 # Samples of the processors are profiles of their own, beside unchanged ones of device work.
 {
     cat "$source/normal.sql"
+    echo "UPDATE capture SET command = '/usr/bin/python3 src/train.py --steps 40';"
     echo "INSERT INTO string(id, value) VALUES(9002, '/src/a.c'), (9003, 'load');"
     echo "INSERT INTO frame(id, process, kind, address) VALUES(1, 1, 1, 1);"
     echo "INSERT INTO symbol(frame, level, function, file, line) VALUES(1, 0, 9003, 9002, 7);"
@@ -50,7 +51,8 @@ cpu, blocked = host["profiles"][4:]
 assert (cpu["weights"], blocked["weights"]) == ([42], [500]), (cpu, blocked)
 for profile in (cpu, blocked):
     assert host["shared"]["frames"][profile["samples"][0][-1]] == {"name": "load", "file": "/src/a.c", "line": 7}
-otlp = read_otlp("host.otlp")[0]
+otlp, resource, _ = read_otlp("host.otlp")
+assert resource["service.name"] == "train.py", resource
 assert [weight for _, weight in otlp["cpu", "nanoseconds"]] == [42], otlp
 assert [(stack[-1], weight) for stack, weight in otlp["blocked", "nanoseconds"]] == [(("load", "/src/a.c", 7), 500)], otlp
 assert b"blocked" in gzip.open("host.pprof").read() and b"blocked" not in gzip.open("normal.pprof").read()
