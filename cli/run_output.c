@@ -103,14 +103,34 @@ static enum prof_status resolve(struct run_output *output, const char *folder, c
     return PROF_OK;
 }
 
+/* The word that is the program: behind those that only set up its environment, their options, and
+ * the numbers and assignments of these. */
+static char *const *program_word(char *const *command)
+{
+    static const char *const wrappers[] = {"env",     "nice", "ionice", "nohup",  "numactl",
+                                           "taskset", "chrt", "setsid", "stdbuf", "timeout"};
+    for (char *const *word = command; *word; word++) {
+        const char *slash = strrchr(*word, '/'), *name = slash ? slash + 1 : *word;
+        bool wraps = false;
+        for (size_t i = 0; i < sizeof wrappers / sizeof wrappers[0]; i++)
+            wraps |= !strcmp(name, wrappers[i]);
+        bool is_setting = word > command &&
+                          (**word == '-' || strchr(*word, '=') || (**word >= '0' && **word <= '9'));
+        if (!wraps && !is_setting)
+            return word;
+    }
+    return command;
+}
+
 /* What a command is named after: of an interpreter or a launcher of scripts the script (`python3 -u
  * a/train.py`: train), else the program. */
 void output_subject(char *const *command, char out[PATH_MAX])
 {
-    static const char *const interpreters[] = {"python",    "pypy", "torchrun", "accelerate",
-                                               "deepspeed", "bash", "sh",       "node",
-                                               "perl",      "ruby", "julia",    "Rscript"};
+    static const char *const interpreters[] = {
+        "python", "pypy", "torchrun", "accelerate", "deepspeed", "uv",     "bash",
+        "sh",     "node", "perl",     "ruby",       "julia",     "Rscript"};
     static const char *const scripts[] = {".py", ".sh", ".js", ".mjs", ".pl", ".rb", ".jl", ".R"};
+    command = program_word(command);
     const char *slash = strrchr(command[0], '/'), *program = slash ? slash + 1 : command[0];
     bool runs_scripts = false;
     snprintf(out, PATH_MAX, "%s", command[0]);

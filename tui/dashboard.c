@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "libprof/base/format.h"
+#include "libprof/base/utf8.h"
 #include "libprof/include/prof_memory.h"
 #include "report/findings.h"
 #include "tui/dashboard.h"
@@ -328,8 +329,14 @@ static void draw_iterations(const struct tui_dashboard *d, struct tui_grid *grid
     char now[260];
     int spark = curve_width(grid);
     uint32_t most = largest_sample(d->iteration_us), cells[TUI_SPARK], slow[TUI_SPARK];
-    snprintf(now, sizeof now, "%s: %s (median), %zu of %s%zu slow", d->iteration,
-             prof_duration(d->median_ns).text, d->slow, d->whole ? "" : "the last ", d->iterations);
+    char tail[120];
+    int length =
+        snprintf(tail, sizeof tail, ": median %s, %zu of %s%zu slow",
+                 prof_duration(d->median_ns).text, d->slow, d->whole ? "" : "last ", d->iterations);
+    int room = grid->width - spark - 1 - LABEL - length;
+    char *name = prof_report_cut(d->iteration, room > 8 ? (size_t)room : 8);
+    snprintf(now, sizeof now, "%s%s", name ? name : "", tail);
+    free(name);
     /* Not to the top: what is usual leaves room for what is slow. */
     for (int i = 0; i < TUI_SPARK; i++)
         slow[i] = d->is_slow[i];
