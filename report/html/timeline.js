@@ -38,16 +38,17 @@
       button('Longest', 'The longest match or instance', () => t.longestMatch()), button('All', 'All matches or instances in view', () => t.allMatches()),
       button('\u2715', 'Clear the marks', () => t.setSearch(''))];
 
+    /* A frame may be late (a busy machine, a hidden tab): what is in view is told after it. */
     t.redraw = function () {
+      clearTimeout(statistics);
       if (pending) return;
       pending = true;
       requestAnimationFrame(() => {
         pending = false;
         draw.draw(view);
         map.draw();
+        statistics = setTimeout(settle, 150);
       });
-      clearTimeout(statistics);
-      statistics = setTimeout(settle, 150);
     };
 
     /* Once the view stands still: what is in it, in words and in the address. */

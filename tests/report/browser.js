@@ -7,6 +7,18 @@ const os = require('os');
 const path = require('path');
 const { spawn } = require('child_process');
 
+const DEADLINE_MS = 300000; /* only ends what hangs: other programs may have the processors */
+
+/* Once `holds` returns something, that. */
+async function until(what, holds) {
+  for (const limit = Date.now() + DEADLINE_MS; ;) {
+    const value = await holds();
+    if (value) return value;
+    if (Date.now() > limit) throw new Error('never: ' + what);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
 function request(port, method, url, body) {
   return new Promise((resolve, reject) => {
     const text = body === undefined ? '' : JSON.stringify(body);
@@ -22,7 +34,7 @@ function request(port, method, url, body) {
         else resolve(value);
       });
     });
-    call.setTimeout(60000, () => call.destroy(new Error('no answer from chromedriver')));
+    call.setTimeout(DEADLINE_MS, () => call.destroy(new Error('no answer from chromedriver')));
     call.on('error', reject);
     call.end(text);
   });
@@ -41,7 +53,7 @@ function startDriver(program) {
     child.stderr.on('data', listen);
     child.on('error', reject);
     child.on('exit', () => reject(new Error('chromedriver ended: ' + seen)));
-    setTimeout(() => reject(new Error('chromedriver did not start: ' + seen)), 20000).unref();
+    setTimeout(() => reject(new Error('chromedriver did not start: ' + seen)), DEADLINE_MS).unref();
   });
 }
 
@@ -84,4 +96,4 @@ async function open(programs, width, height, dark) {
   };
 }
 
-module.exports = { open };
+module.exports = { open, until };

@@ -7,11 +7,10 @@ const fs = require('fs');
 const path = require('path');
 const assert = require('assert');
 const { spawn } = require('child_process');
-const { open } = require('./browser.js');
+const { open, until } = require('./browser.js');
 
 const [perfkit, feed, work] = process.argv.slice(2);
 const capture = path.join(work, 'live.sqlite');
-const DEADLINE_MS = 600000;
 
 function skip(why) {
   console.log('SKIP: ' + why);
@@ -22,17 +21,6 @@ function find(name) {
   const folder = (process.env.PATH || '').split(':').find((one) => fs.existsSync(path.join(one, name)));
   if (!folder) skip('the page is shown in chromium through chromedriver; missing: ' + name);
   return path.join(folder, name);
-}
-
-const pause = () => new Promise((resolve) => setTimeout(resolve, 100));
-
-async function until(what, holds) {
-  for (const limit = Date.now() + DEADLINE_MS; ;) {
-    const value = await holds();
-    if (value) return value;
-    assert(Date.now() < limit, 'never: ' + what);
-    await pause();
-  }
 }
 
 function serve() {

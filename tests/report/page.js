@@ -6,7 +6,7 @@ const fs = require('fs');
 const path = require('path');
 const assert = require('assert');
 const { execFileSync } = require('child_process');
-const { open } = require('./browser.js');
+const { open, until } = require('./browser.js');
 
 const [tool, source, work, pictures] = process.argv.slice(2);
 
@@ -48,11 +48,7 @@ async function load(browser, url) {
   await browser.go('about:blank'); /* not the browser's own first page, whose requests are logged */
   await browser.log('performance');
   await browser.go(url);
-  for (let i = 0; i < 600; i++) {
-    if (await browser.run('return document.documentElement.getAttribute("data-ready")')) return;
-    await new Promise((resolve) => setTimeout(resolve, 100));
-  }
-  throw new Error('the page never became ready');
+  await until('the page is ready', () => browser.run('return document.documentElement.getAttribute("data-ready")'));
 }
 
 async function withBrowser(width, height, dark, body) {
@@ -89,4 +85,4 @@ async function runTests(tests, alone) {
   process.exitCode = failed ? 1 : 0;
 }
 
-module.exports = { pictures, report, load, isQuiet, withBrowser, runTests };
+module.exports = { pictures, report, until, load, isQuiet, withBrowser, runTests };

@@ -7,7 +7,7 @@ const fs = require('fs');
 const path = require('path');
 const assert = require('assert');
 const { execFileSync } = require('child_process');
-const { open } = require('./browser.js');
+const { open, until } = require('./browser.js');
 const roots = require('../npm.js');
 
 const [tool, source, work] = process.argv.slice(2);
@@ -39,17 +39,16 @@ async function load(browser, file) {
     JSON.stringify(fs.readFileSync(file).toString('base64')) + ')');
   await browser.go('about:blank');
   await browser.go(app + '#localProfilePath=' + script);
-  for (let i = 0; i < 80; i++) {
+  let before = '';
+  return until(file + ' in speedscope, twice the same', async () => {
     await browser.keys('3'); /* the view with the table */
     const text = await browser.run('return document.body.innerText');
     assert(!/wrong|error|unrecognized/i.test(text.slice(0, 200)), file + ': ' + text.slice(0, 300));
-    if (text.includes('Symbol Name')) {
-      await new Promise((resolve) => setTimeout(resolve, 300));
-      return browser.run('return Array.from(document.querySelectorAll("tr")).map((row) => row.innerText.trim()).filter((text) => text.includes("%"))');
-    }
-    await new Promise((resolve) => setTimeout(resolve, 250));
-  }
-  throw new Error('speedscope never showed ' + file);
+    const rows = await browser.run('return Array.from(document.querySelectorAll("tr")).map((row) => row.innerText.trim()).filter((text) => text.includes("%"))');
+    const same = text.includes('Symbol Name') && rows.length > 0 && String(rows) === before;
+    before = String(rows);
+    return same && rows;
+  });
 }
 
 async function main() {

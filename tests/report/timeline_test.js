@@ -5,7 +5,7 @@
 const fs = require('fs');
 const path = require('path');
 const assert = require('assert');
-const { pictures, report, load, isQuiet, runTests, withBrowser } = require('./page.js');
+const { pictures, report, until, load, isQuiet, runTests, withBrowser } = require('./page.js');
 
 const FOCUS = `document.querySelector('.timeline-scroll').focus();`;
 const STATE = `const v = perfkit.timelineView.view, text = (id) => document.getElementById(id).textContent;
@@ -23,15 +23,11 @@ const [LEFT, UP, RIGHT, DOWN, ENTER, ESCAPE] = ['\uE012', '\uE013', '\uE014', '\
 
 const rest = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/* Until `script` gives something: what is told after a pause comes when it comes. */
-async function until(browser, script) {
-  for (let i = 0; i < 1200; i++) {
-    const value = await browser.run(script);
-    if (value) return value;
-    await rest(50);
-  }
-  throw new Error('never: ' + script);
-}
+/* What `script` returns, once it is something. */
+const given = (browser, script) => until(script, () => browser.run(script));
+/* The words below the timeline, once they say this: they come when the view has stood still. */
+const inView = (browser, words) => given(browser, `const text = document.getElementById('timeline-in-view').textContent;
+  return ${words}.test(text) && text`);
 
 const tests = {
   async 'tracks hold what the capture holds'(browser) {
@@ -61,9 +57,8 @@ const tests = {
     await load(browser, url);
     assert.deepStrictEqual(await browser.run('return perfkit.timelineView.model.unrecorded'),
       [[20e6, 30e6, 'a pause of --overhead'], [55e6, 60e6, '--delay or --duration']]);
-    const view = await until(browser, `return document.getElementById('timeline-in-view').textContent`);
+    await inView(browser, /^In view, 60\.0 ms, 15\.0 ms of it not recorded: /);
     const strip = await browser.run(`return document.querySelector('#busy .strip').textContent`);
-    assert.match(view, /^In view, 60\.0 ms, 15\.0 ms of it not recorded: /);
     assert.match(strip, /not recorded/);
     assert.deepStrictEqual(await browser.run(`const m = perfkit.timelineView.model;
       return [perfkit.within(m, 0, 60e6, true).recorded, m.recorded(25e6, 31e6)]`), [45e6, 1e6]);
@@ -277,8 +272,8 @@ const tests = {
     assert.strictEqual((await browser.run(STATE)).hash, '', 'nothing was moved yet');
     await browser.run(`const t = perfkit.timelineView; t.setSearch('a&b=softmax'); t.setSearch('softmax'); t.range(3000000, 4000000);
       t.select(7, true); t.show(2000000, 5000000);`);
-    const hash = await until(browser, 'return location.hash');
-    assert.strictEqual(hash, '#t=2000000,5000000&e=7&r=3000000,4000000&q=softmax');
+    const hash = '#t=2000000,5000000&e=7&r=3000000,4000000&q=softmax';
+    await given(browser, `return location.hash === '${hash}'`);
     await load(browser, url + hash);
     const now = await browser.run(STATE);
     assert.deepStrictEqual([now.from, now.to, now.selected, now.range], [2000000, 5000000, 7, { from: 3000000, to: 4000000 }]);
@@ -407,8 +402,7 @@ const tests = {
         t.select(m.n - 1);
         result.details = document.getElementById('timeline-details').textContent;
         t.everything();
-        await new Promise((done) => setTimeout(done, 400));
-        return Object.assign(result, { inView: document.getElementById('timeline-in-view').textContent, groups: t.draw.plan.groups.map((one) => one.text) });
+        return result;
       })();`);
     assert.deepStrictEqual(dom.sum, { kernel: 160, copy: 50, fill: 40, call: 253, wait: 40, range: 161, mark: 1 });
     assert.deepStrictEqual([dom.n, dom.own, dom.base], [1732, 867, 703], 'a kernel less, and its call; and ranges projected on the device');
@@ -420,8 +414,9 @@ const tests = {
     assert.ok(lost > 35000 && dom.rows[0].startsWith('+' + (lost / 1000).toFixed(1) + ' us') && dom.rows[0].endsWith('softmax'), dom.rows[0]);
     assert.strictEqual(dom.marked, 79);
     assert.ok(dom.details.includes(' of the baseline') && dom.details.includes('baseline thread 4250'), dom.details);
-    assert.ok(/160 kernels .* Baseline: 159 kernels /.test(dom.inView), dom.inView);
-    assert.ok(dom.groups[0].includes('candidate: process 4242') && dom.groups[1].includes('baseline: process 4242'), String(dom.groups));
+    await inView(browser, /160 kernels .* Baseline: 159 kernels /);
+    const groups = await browser.run('return perfkit.timelineView.draw.plan.groups.map((one) => one.text)');
+    assert.ok(groups[0].includes('candidate: process 4242') && groups[1].includes('baseline: process 4242'), String(groups));
     assert.ok(await browser.run('return document.documentElement.scrollWidth <= window.innerWidth'));
     await isQuiet(browser, url);
     const made = await browser.run(`const columns = ['total_ns', 'count', 'average_ns', 'style', 'domain', 'name'].map((key) => ({ key }));
@@ -482,10 +477,7 @@ const tests = {
       for (const width of [400, 2560]) {
         await browser.devtools('Emulation.setDeviceMetricsOverride', { width, height: 1000, deviceScaleFactor: 1, mobile: false });
         const widths = () => browser.run('return [window.innerWidth, document.documentElement.scrollWidth]');
-        for (let seen = await widths(), i = 0; seen[0] !== width || seen[1] > width; i++, seen = await widths()) {
-          assert.ok(i < 100, 'window and page: ' + seen + ' instead of ' + width);
-          await new Promise((resolve) => setTimeout(resolve, 100));
-        }
+        await until('window and page of ' + width, async () => (([window, page]) => window === width && page <= width)(await widths()));
       }
     } finally {
       await browser.devtools('Emulation.clearDeviceMetricsOverride');
@@ -493,26 +485,39 @@ const tests = {
     await isQuiet(browser, url);
   },
 
+  async 'what is in view is told after a late frame'(browser) {
+    const { url } = report('normal');
+    await load(browser, url);
+    await inView(browser, /^In view, 60\.0 ms: /);
+    await browser.run(`const frame = window.requestAnimationFrame, late = [], t = perfkit.timelineView;
+      window.requestAnimationFrame = (draw) => late.push(draw);
+      t.show(1e7, 3e7);
+      return new Promise((done) => setTimeout(() => {
+        t.show(1e7, 2e7);
+        window.requestAnimationFrame = frame;
+        late.forEach((draw) => draw());
+        done();
+      }, 300));`); /* longer than the view has to stand still */
+    await inView(browser, /^In view, 10\.0 ms: /);
+    await isQuiet(browser, url);
+  },
+
   async 'the events in view are a table'(browser) {
     const { url } = report('normal');
     await load(browser, url);
+    await browser.run(`document.getElementById('timeline-events').open = true; perfkit.timelineView.show(10000000, 20000000);`);
+    await inView(browser, /^In view, 10\.0 ms: /);
     const dom = await browser.run(`const t = perfkit.timelineView, place = document.getElementById('timeline-events');
-      t.show(10000000, 20000000);
-      place.open = true;
-      return new Promise((done) => setTimeout(() => {
-        const rows = () => document.querySelectorAll('#events-table tbody tr').length;
-        const filter = document.getElementById('events-filter'), all = [...place.querySelectorAll('button')].find((b) => b.textContent.startsWith('Show all'));
-        const told = all.textContent;
-        all.click();
-        const n = rows();
-        filter.value = 'softmax'; filter.dispatchEvent(new Event('input'));
-        const softmax = rows();
-        document.querySelector('#events-table th button[data-column="1"]').click();
-        const longest = document.querySelector('#events-table tbody td:nth-child(3)').textContent;
-        document.querySelector('#events-table button.locate').click();
-        const w = perfkit.within(t.model, 10000000, 20000000, true).kinds.reduce((sum, k) => sum + k.count, 0);
-        done({ told, n, softmax, longest, selected: t.model.event(t.view.selected).name, w });
-      }, 400));`);
+      const rows = () => document.querySelectorAll('#events-table tbody tr').length;
+      const filter = document.getElementById('events-filter'), all = [...place.querySelectorAll('button')].find((b) => b.textContent.startsWith('Show all'));
+      all.click();
+      const n = rows();
+      filter.value = 'softmax'; filter.dispatchEvent(new Event('input'));
+      const softmax = rows();
+      document.querySelector('#events-table th button[data-column="1"]').click();
+      document.querySelector('#events-table button.locate').click();
+      const w = perfkit.within(t.model, 10000000, 20000000, true).kinds.reduce((sum, k) => sum + k.count, 0);
+      return { n, softmax, selected: t.model.event(t.view.selected).name, w };`);
     assert.strictEqual(dom.n, dom.w);
     assert.ok(dom.softmax > 2 && dom.softmax < dom.n, String(dom.softmax));
     assert.strictEqual(dom.selected, 'softmax');
