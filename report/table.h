@@ -116,7 +116,7 @@ struct prof_report_row_walk {
 };
 
 /* Sentences that a reader of a table needs, cleaned; each a line below it. */
-#define PROF_REPORT_NOTES 6
+#define PROF_REPORT_NOTES 7
 #define PROF_REPORT_NOTE_BYTES 400
 struct prof_report_notes {
     char text[PROF_REPORT_NOTES][PROF_REPORT_NOTE_BYTES];

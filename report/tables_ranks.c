@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libprof/base/array.h"
 #include "libprof/base/saturate.h"
 #include "libprof/base/utf8.h"
 #include "report/columns.h"
@@ -21,12 +22,16 @@ static struct prof_text rank_words(const struct prof_rank_row *row)
     return text;
 }
 
+#define LEAST_LATE 1e-4 /* of the time: less is not worth a sentence */
+
 static const struct prof_rank_row *worst_rank(const struct prof_ranks *ranks)
 {
     const struct prof_rank_row *worst = NULL;
     for (size_t i = 0; i < ranks->count; i++) {
-        if (ranks->rows[i].last_ns > 0 && (!worst || ranks->rows[i].last_ns > worst->last_ns))
-            worst = &ranks->rows[i];
+        const struct prof_rank_row *row = &ranks->rows[i];
+        if ((double)row->last_ns > LEAST_LATE * (double)row->window_ns &&
+            (!worst || row->last_ns > worst->last_ns))
+            worst = row;
     }
     return worst;
 }
@@ -60,6 +65,81 @@ static bool note_worst(const struct prof_ranks *ranks, char *out, size_t size)
     return true;
 }
 
+/* ---- whose kernels take longest ---------------------------------------------------------------
+ * Where ranks wait in sends and receives, as the stages of a pipeline do, none is late for what all
+ * do together: then the rank that computes longest is what they wait for. */
+
+#define UNEVEN 0.05 /* of the iterations, what the longest takes above the median rank */
+#define NAMED_RANKS 3
+
+struct longest_ranks {
+    int64_t *times; /* that each rank was the one, by index of ranks->rows */
+    int64_t iterations, more_ns, all_ns;
+};
+
+static void add_longest(struct longest_ranks *longest, const struct prof_rank_iteration *rows,
+                        size_t count, int64_t *values)
+{
+    size_t most = 0;
+    for (size_t i = 0; i < count; i++) {
+        values[i] = rows[i].compute_ns;
+        most = rows[i].compute_ns > rows[most].compute_ns ? i : most;
+    }
+    qsort(values, count, sizeof *values, prof_ascending_int64);
+    longest->times[rows[most].rank]++;
+    longest->iterations++;
+    longest->more_ns = prof_add(longest->more_ns, rows[most].compute_ns - values[(count - 1) / 2]);
+    longest->all_ns = prof_add(longest->all_ns, rows[most].duration_ns);
+}
+
+static void name_longest(const struct prof_ranks *ranks, struct longest_ranks *longest, char *out,
+                         size_t size)
+{
+    size_t different = 0;
+    for (size_t i = 0; i < ranks->count; i++)
+        different += longest->times[i] > 0;
+    snprintf(out, size,
+             "the rank that computes longest takes %s more than the median rank, %.1f %% "
+             "of the iterations:",
+             prof_duration_ns(longest->more_ns).text,
+             100 * (double)longest->more_ns / (double)longest->all_ns);
+    for (size_t k = 0; k < different && k < NAMED_RANKS; k++) {
+        size_t most = 0;
+        for (size_t i = 0; i < ranks->count; i++)
+            most = longest->times[i] > longest->times[most] ? i : most;
+        prof_append(out, size, "%s %s in %s", k ? "," : "", rank_words(&ranks->rows[most]).text,
+                    prof_count(longest->times[most]).text);
+        longest->times[most] = 0;
+    }
+    if (different > NAMED_RANKS)
+        prof_append(out, size, ", %s others in the rest",
+                    prof_count((int64_t)(different - NAMED_RANKS)).text);
+    prof_append(out, size, " of %s iterations", prof_count(longest->iterations).text);
+}
+
+static bool note_longest(const struct prof_ranks *ranks, char *out, size_t size)
+{
+    struct longest_ranks longest = {.times = calloc(ranks->count + 1, sizeof *longest.times)};
+    int64_t *values = calloc(ranks->count + 1, sizeof *values);
+    for (size_t i = 0, end; longest.times && values && i < ranks->iteration_count; i = end) {
+        for (end = i; end < ranks->iteration_count &&
+                      ranks->iterations[end].iteration == ranks->iterations[i].iteration;)
+            end++;
+        if (end - i == ranks->count)
+            add_longest(&longest, &ranks->iterations[i], end - i, values);
+    }
+    const struct prof_rank_row *worst = worst_rank(ranks);
+    bool said = worst && worst->cause == PROF_CAUSE_COMPUTE && longest.times &&
+                longest.times[worst - ranks->rows] == longest.iterations;
+    bool uneven =
+        !said && longest.all_ns > 0 && (double)longest.more_ns >= UNEVEN * (double)longest.all_ns;
+    if (uneven)
+        name_longest(ranks, &longest, out, size);
+    free(longest.times);
+    free(values);
+    return uneven;
+}
+
 /* What the tables do not say by themselves: which rank holds the others up, what could not be
  * matched, which ranks are missing. Names inside are cleaned and shortened. */
 static void describe_ranks(const struct prof_report_data *data, struct prof_report_notes *notes)
@@ -67,6 +147,7 @@ static void describe_ranks(const struct prof_report_data *data, struct prof_repo
     const struct prof_ranks *ranks = &data->ranks;
     size_t size = sizeof notes->text[0];
     notes->count = ranks->count > 1 && note_worst(ranks, notes->text[0], size);
+    notes->count += ranks->count > 1 && note_longest(ranks, notes->text[notes->count], size);
     if (ranks->missing > 0 && ranks->missing != PROF_UNKNOWN)
         snprintf(notes->text[notes->count++], size,
                  "%s of %s ranks are not in this capture: what they waited for, and which ranks "

@@ -143,6 +143,23 @@ enum prof_collective prof_collective_range(const char *domain, const char *name)
                                                : PROF_COLLECTIVE_NONE;
 }
 
+enum prof_collective prof_collective_pytorch(const char *name)
+{
+    static const char *const ends[] = {"base", "coalesced"};
+    char plain[32];
+    size_t length = 0;
+    for (; *name && length < sizeof plain - 1; name++)
+        if (*name != '_')
+            plain[length++] = *name;
+    for (size_t i = 0; i < 2; i++) {
+        size_t end = strlen(ends[i]);
+        length -= length > end && !memcmp(plain + length - end, ends[i], end) ? end : 0;
+    }
+    if (length == strlen("reducescatter") && !strncmp(plain, "reducescatter", length))
+        return PROF_COLLECTIVE_REDUCE_SCATTER;
+    return whole_word(plain, length);
+}
+
 bool prof_collective_joins_all(enum prof_collective operation)
 {
     return operation == PROF_COLLECTIVE_ALL_REDUCE || operation == PROF_COLLECTIVE_ALL_GATHER ||

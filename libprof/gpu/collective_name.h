@@ -46,6 +46,8 @@ enum prof_collective prof_collective_kernel(const char *name);
  * any domain, names of the map above in the domain perfkit.collective. NONE: another range. NULL
  * allowed for both. */
 enum prof_collective prof_collective_range(const char *domain, const char *name);
+/* As PyTorch names it: "allreduce", "_allgather_base". */
+enum prof_collective prof_collective_pytorch(const char *name);
 
 /* Can no rank leave it before every rank has come? Then the last arrival is what all wait for. */
 bool prof_collective_joins_all(enum prof_collective operation);

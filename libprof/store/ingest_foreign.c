@@ -46,7 +46,7 @@ enum prof_status foreign_open(struct prof_store *store, const struct foreign_abo
 }
 
 struct foreign_process *foreign_process(struct prof_ingest *ingest, uint32_t pid,
-                                        const char *command)
+                                        const char *command, int64_t rank, int64_t world_size)
 {
     struct ingest_spool *spool = calloc(1, sizeof *spool);
     struct ingest_spool **slot = spool ? prof_array_add(&ingest->spools) : NULL;
@@ -68,6 +68,8 @@ struct foreign_process *foreign_process(struct prof_ingest *ingest, uint32_t pid
     sql = ingest->sql[INGEST_SQL_PROCESS_SPOOL]; /* it had events */
     ingest_bind(sql, 1, spool->process);
     ingest_bind_text(ingest, sql, 2, "imported");
+    ingest_bind_if(sql, 3, rank >= 0, rank);
+    ingest_bind_if(sql, 5, rank >= 0, world_size);
     return ingest_run(ingest, INGEST_SQL_PROCESS_SPOOL) ? NULL
                                                         : (struct foreign_process *)(void *)spool;
 }

@@ -23,9 +23,10 @@ struct foreign_process; /* owned by the ingest */
 enum prof_status foreign_open(struct prof_store *store, const struct foreign_about *about,
                               struct prof_ingest **out, struct prof_error *err);
 
-/* A process and the scope of its ids: NULL when it fails. */
+/* A process and the scope of its ids: NULL when it fails. A negative rank is not
+ * known. */
 struct foreign_process *foreign_process(struct prof_ingest *ingest, uint32_t pid,
-                                        const char *command);
+                                        const char *command, int64_t rank, int64_t world_size);
 
 /* One record. When this or the next ones fail, foreign_fail says why. */
 enum prof_status foreign_feed(struct prof_ingest *ingest, struct foreign_process *process,

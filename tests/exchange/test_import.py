@@ -390,6 +390,53 @@ def parts(told):
     }
 
 
+@unittest.skipUnless(HAS_JSON, "built without yajl")
+class Ranks(unittest.TestCase):
+    """Traces of torch.profiler with its distributedInfo and the process groups of collectives."""
+
+    def trace(self, rank):
+        """Two groups of two ranks, which do not wait for each other; rank 1 computes longest and comes last."""
+        group, events = rank // 2, []
+        for step in range(12):
+            begin, compute = 1000 + 1000 * step + 300 * group + 7 * group * step, 200 if rank == 1 else 100 + 10 * (rank % 2)
+            late = 110 if group else 200
+            thread = {"ph": "X", "pid": 10 + rank, "tid": 10 + rank}
+            for number, name, start, duration in ((2 * step, "work", begin, compute),
+                                                  (2 * step + 1, "ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)", begin + compute + 5,
+                                                   late - compute + 45)):
+                events.append({**thread, "cat": "cuda_runtime", "name": "cudaLaunchKernel", "ts": start - 4, "dur": 2,
+                               "args": {"correlation": number + 1}})
+                events.append({"ph": "X", "cat": "kernel", "name": name, "pid": 0, "tid": 7, "ts": start, "dur": duration,
+                               "args": {"device": 0, "context": 1, "stream": 7, "correlation": number + 1}})
+            events.append({**thread, "cat": "cpu_op", "name": "record_param_comms", "ts": begin + compute, "dur": 4, "args": {
+                "Collective name": "allreduce", "In msg nelems": 1024, "Out msg nelems": 1024, "dtype": "Half", "Group size": 2,
+                "Process Group Name": str(group), "Process Group Ranks": str([2 * group, 2 * group + 1])}})
+            events.append({**thread, "cat": "user_annotation", "name": "ProfilerStep#%d" % step, "ts": begin - 50, "dur": 500})
+        path = path_of("rank%d.json" % rank)
+        with open(path, "w", encoding="ascii") as out:
+            json.dump({"baseTimeNanoseconds": 10**18, "distributedInfo": {
+                "backend": "nccl", "rank": rank, "world_size": 4, "pg_config": [{"pg_name": "0", "ranks": [0, 1], "rank": 9}]},
+                "traceEvents": events}, out)
+        return import_file(path, "rank%d.sqlite" % rank)
+
+    def test_ranks_and_process_groups(self):
+        captures = [self.trace(rank) for rank in range(4)]
+        for rank, capture in enumerate(captures):
+            self.assertEqual(ask(capture, "SELECT rank, world_size FROM process"), [(rank, 4)])
+            fields = ask(capture, "SELECT DISTINCT n.value, f.value FROM range_field f JOIN string n ON n.id = f.name ORDER BY 1")
+            self.assertIn(("Message size [bytes]", 2048), fields)
+            self.assertEqual(len(fields), 4)
+        merged = path_of("ranks.sqlite")
+        self.assertEqual(run("merge", "--force", *captures, "-o", merged).returncode, 0)
+        done = subprocess.run([perfkit, "report", "--ranks", "--json", merged], capture_output=True, check=True)
+        ranks = json.loads(done.stdout)
+        self.assertEqual([row["rank"] for row in ranks["ranks"]["rows"]], [0, 1, 2, 3])
+        self.assertEqual((ranks["operations"], ranks["matched"], ranks["why_unmatched"]), (48, 48, None))
+        self.assertEqual(sorted((row["name"], row["ranks"], row["bytes"]) for row in ranks["collectives"]["rows"]),
+                         [("all_reduce", 2, 2048)] * 2)
+        self.assertIn("rank 1 came last to 11 of 11 collectives", " ".join(ranks["notes"]))
+
+
 class RoundTrip(unittest.TestCase):
     def both(self, scene):
         middle, back = path_of(scene + "-nsys.sqlite"), path_of(scene + "-back.sqlite")

@@ -199,14 +199,15 @@ static bool is_consequence(enum prof_part_kind kind)
            kind == PROF_PART_OF_LAUNCH;
 }
 
-/* The first piece of a part that is longer than its counterpart in the model by a tenth of all that
- * the part takes more; what the model lacks is so by all of its length. The longest where none is.
- */
+/* Where a part has taken more than the model by a tenth of all that it takes more, all of its
+ * pieces up to there and their counterparts added up; what the model lacks is so by all of its
+ * length. The longest piece where none is. */
 static const struct prof_part_piece *onset(const struct prof_dissected *one,
                                            const struct prof_dissected *model, uint32_t part,
                                            int64_t more)
 {
     const struct prof_part_piece *longest = NULL;
+    int64_t excess = 0;
     size_t m = 0;
     for (size_t i = 0; i < one->pieces.count; i++) {
         const struct prof_part_piece *piece = &one->pieces.data[i];
@@ -218,7 +219,8 @@ static const struct prof_part_piece *onset(const struct prof_dissected *one,
         int64_t own = piece->end - piece->begin;
         int64_t usual = has ? model->pieces.data[m].end - model->pieces.data[m].begin : 0;
         m += has;
-        if (own - usual > more / 10)
+        excess += own - usual;
+        if (excess > more / 10 || own - usual > more / 10)
             return piece;
         if (!longest || own > longest->end - longest->begin)
             longest = piece;

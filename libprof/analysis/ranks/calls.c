@@ -11,7 +11,9 @@ enum field {
     FIELD_PEER,
     FIELD_RANKS,
     FIELD_RANK,
-    FIELD_DEVICE
+    FIELD_DEVICE,
+    FIELD_COLLECTIVE,
+    FIELD_GROUP
 };
 static const struct {
     const char *name;
@@ -25,11 +27,15 @@ static const struct {
     {"No. of ranks", FIELD_RANKS},
     {"Rank", FIELD_RANK},
     {"CUDA device", FIELD_DEVICE},
+    /* What PyTorch calls them in its traces. */
+    {"Collective name", FIELD_COLLECTIVE},
+    {"Process Group Name", FIELD_GROUP},
+    {"Process Group Ranks", FIELD_GROUP},
 };
 
 #define INTERESTING                                                                                \
     "domain IN (SELECT id FROM string WHERE value IN ('NCCL', 'perfkit.collective')) OR name IN "  \
-    "(SELECT id FROM string WHERE value GLOB 'MPI_*')"
+    "(SELECT id FROM string WHERE value GLOB 'MPI_*' OR value = 'record_param_comms')"
 
 static bool parse_rank_call(const char *domain, const char *name, struct rank_call *call)
 {
@@ -43,10 +49,12 @@ static bool parse_rank_call(const char *domain, const char *name, struct rank_ca
         {"ncclCommShrink", RANK_CALL_INIT},           {"ncclCommGrow", RANK_CALL_INIT},
     };
     bool nccl = domain && strcmp(domain, "NCCL") == 0;
+    /* Its fields say which operation it is, if any. */
+    bool pytorch = !domain && name && strcmp(name, "record_param_comms") == 0;
     call->operation = prof_collective_range(domain, name);
     call->kind = RANK_CALL_OPERATION;
-    call->on_host = !nccl;
-    if (call->operation != PROF_COLLECTIVE_NONE)
+    call->on_host = !nccl && !pytorch;
+    if (call->operation != PROF_COLLECTIVE_NONE || pytorch)
         return true;
     for (size_t i = 0; nccl && name && i < sizeof others / sizeof *others; i++) {
         call->kind = others[i].kind;
@@ -120,6 +128,15 @@ static const char *intern_column_text(struct rank_work *w, sqlite3_stmt *row, in
     return copy;
 }
 
+/* Fowler, Noll and Vo's, 64 bits. */
+static uint64_t hash_process_group(const char *text)
+{
+    uint64_t hash = 0xcbf29ce484222325u;
+    for (; *text; text++)
+        hash = (hash ^ (unsigned char)*text) * 0x100000001b3u;
+    return hash;
+}
+
 static bool add_call_field(void *user, sqlite3_stmt *row)
 {
     struct rank_work *w = user;
@@ -129,6 +146,7 @@ static bool add_call_field(void *user, sqlite3_stmt *row)
     if (!call)
         return true;
     int64_t value = prof_column_int(row, 2);
+    const char *text = (const char *)sqlite3_column_text(row, 2);
     switch (field_of(w, prof_column_id(row, 1))) {
     case FIELD_COMMUNICATOR:
         call->communicator = value == PROF_UNKNOWN ? 0 : (uint64_t)value;
@@ -151,6 +169,12 @@ static bool add_call_field(void *user, sqlite3_stmt *row)
     case FIELD_DEVICE:
         call->device = value;
         break;
+    case FIELD_COLLECTIVE:
+        call->operation = prof_collective_pytorch(text ? text : "");
+        break;
+    case FIELD_GROUP: /* the same on all of its ranks */
+        call->communicator ^= hash_process_group(text ? text : "");
+        break;
     default:
         break;
     }
@@ -171,7 +195,13 @@ enum prof_status rank_calls_read(struct rank_work *w, struct prof_error *err)
     qsort(w->calls.data, w->calls.count, sizeof *w->calls.data, by_range);
     status =
         prof_scan(w->capture, "SELECT range, name, value FROM range_field", add_call_field, w, err);
-    qsort(w->calls.data, w->calls.count, sizeof *w->calls.data, by_call_thread_and_start);
+    size_t kept = 0;
+    for (size_t i = 0; i < w->calls.count; i++)
+        if (w->calls.data[i].operation || w->calls.data[i].kind != RANK_CALL_OPERATION)
+            w->calls.data[kept++] = w->calls.data[i];
+    w->calls.count = kept;
+    if (kept)
+        qsort(w->calls.data, kept, sizeof *w->calls.data, by_call_thread_and_start);
     return status;
 }
 

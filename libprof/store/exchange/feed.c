@@ -180,6 +180,20 @@ bool feed_text(struct feed *feed, struct feed_process *process, const char *text
 
 /* ---- processes ------------------------------------------------------------------------------- */
 
+/* A number that the source has once; -1: it has none. */
+static int64_t main_number(struct feed *feed, const char *name)
+{
+    sqlite3_stmt *row = NULL;
+    int64_t number = -1;
+    if (!sqlite3_prepare_v2(feed->source,
+                            "SELECT CAST(value AS INTEGER) FROM n_META_DATA_EXPORT WHERE name = ?1",
+                            -1, &row, NULL) &&
+        !sqlite3_bind_text(row, 1, name, -1, SQLITE_STATIC) && sqlite3_step(row) == SQLITE_ROW)
+        number = sqlite3_column_int64(row, 0);
+    sqlite3_finalize(row);
+    return number;
+}
+
 struct feed_process *feed_process(struct feed *feed, int64_t global)
 {
     uint64_t *known = prof_map_get(&feed->by_global, (uint64_t)global);
@@ -200,7 +214,10 @@ struct feed_process *feed_process(struct feed *feed, int64_t global)
     const char *command = sqlite3_step(feed->command) == SQLITE_ROW
                               ? (const char *)sqlite3_column_text(feed->command, 0)
                               : NULL;
-    process->scope = foreign_process(feed->ingest, process->pid, command);
+    bool ranked = global == main_number(feed, "PERFKIT_MAIN_PROCESS");
+    process->scope = foreign_process(feed->ingest, process->pid, command,
+                                     ranked ? main_number(feed, "PERFKIT_RANK") : -1,
+                                     ranked ? main_number(feed, "PERFKIT_WORLD_SIZE") : -1);
     sqlite3_reset(feed->command);
     if (process->scope)
         return process;

@@ -20,14 +20,15 @@ enum {
     COLOR,
     INTEGER,
     REAL,
-    RANGE_ID
+    RANGE_ID,
+    FIELDS
 };
 
 static const char ranges_sql[] =
     "SELECT start, end, eventType, globalTid, endGlobalTid, text, textId, coalesce(domainId, 0), "
     "category, color, "
     "coalesce(int64Value, uint64Value, int32Value, uint32Value), coalesce(doubleValue, "
-    "floatValue), rangeId FROM "
+    "floatValue), rangeId, CASE WHEN json_valid(jsonText) THEN jsonText END FROM "
     "n_NVTX_EVENTS WHERE eventType IN (34, 59, 60, 70, 71) AND globalTid NOT NULL "
     "ORDER BY start, coalesce(end, 9223372036854775807) DESC, eventType";
 
@@ -130,6 +131,43 @@ static bool name_range(struct feed *feed, struct feed_process *process, sqlite3_
     return feed_text(feed, process, (const char *)sqlite3_column_text(row, TEXT), id);
 }
 
+/* What the range's payload says, by name; values within values are left out. */
+static bool put_fields(struct lanes *lanes, struct lane *lane, sqlite3_stmt *range, uint64_t id)
+{
+    struct feed *feed = lanes->feed;
+    sqlite3_stmt *row = NULL;
+    if (!feed_has(range, FIELDS))
+        return true;
+    if (exchange_prepare(feed->source, feed->path,
+                         "SELECT key, atom FROM json_each(?1) WHERE atom NOT NULL AND "
+                         "typeof(key) = 'text'",
+                         &row, feed->err))
+        return false;
+    bool ok = true;
+    sqlite3_bind_value(row, 1, sqlite3_column_value(range, FIELDS));
+    while (ok && sqlite3_step(row) == SQLITE_ROW) {
+        struct wire_field field = {.id = id, .domain = lane->domain_id};
+        int type = sqlite3_column_type(row, 1);
+        double real = sqlite3_column_double(row, 1);
+        uint32_t name, text = 0;
+        ok = feed_text(feed, lane->process, (const char *)sqlite3_column_text(row, 0), &name) &&
+             (type != SQLITE_TEXT ||
+              feed_text(feed, lane->process, (const char *)sqlite3_column_text(row, 1), &text));
+        FEED_HEAD(field, WIRE_FIELD,
+                  type == SQLITE_TEXT      ? WIRE_PAYLOAD_TEXT
+                  : type == SQLITE_INTEGER ? WIRE_PAYLOAD_I64
+                                           : WIRE_PAYLOAD_F64,
+                  name);
+        field.value = type == SQLITE_TEXT ? text : (uint64_t)feed_int(row, 1);
+        if (type == SQLITE_FLOAT)
+            memcpy(&field.value, &real, sizeof real);
+        ok = ok && feed_record(feed, lane->process, (uint32_t)(lane->tid & 0xffffff), &field);
+        feed->result->rows -= ok;
+    }
+    sqlite3_finalize(row);
+    return ok;
+}
+
 static bool put_started(struct lanes *lanes, struct lane *lane, sqlite3_stmt *row,
                         struct wire_range *range, int64_t end)
 {
@@ -137,7 +175,7 @@ static bool put_started(struct lanes *lanes, struct lane *lane, sqlite3_stmt *ro
     uint32_t tid = (uint32_t)(lane->tid & 0xffffff);
     range->id = ++lanes->last_range;
     range->head.type = WIRE_RANGE_START;
-    if (!feed_record(feed, lane->process, tid, range))
+    if (!feed_record(feed, lane->process, tid, range) || !put_fields(lanes, lane, row, range->id))
         return false;
     if (end == NEVER)
         return true;
@@ -162,7 +200,8 @@ static bool put_pushed(struct lanes *lanes, struct lane *lane, sqlite3_stmt *row
     }
     *slot = end;
     range->head.type = WIRE_RANGE_PUSH;
-    return feed_record(lanes->feed, lane->process, (uint32_t)(lane->tid & 0xffffff), range);
+    return feed_record(lanes->feed, lane->process, (uint32_t)(lane->tid & 0xffffff), range) &&
+           put_fields(lanes, lane, row, 0);
 }
 
 static bool put_range(struct lanes *lanes, sqlite3_stmt *row)

@@ -16,8 +16,9 @@
 enum prof_status trace_stage(const char *path, sqlite3 *stage,
                              const struct prof_exchange_options *options, struct prof_error *err);
 
-/* The numbers that an event may have: key, where it stands (0 event, 1 its args, 2 a device), and
- * how its number is read ('i' whole, 't' a time in us, kept in ns, 'v' three whole ones). */
+/* The numbers that an event may have: key, where it stands (0 event, 1 its args, 2 a device, 3
+ * distributedInfo), and how its number is read ('i' whole, 't' a time in us, kept in ns, 'v' three
+ * whole ones). */
 #define TRACE_NUMBER_MAP(X)                                                                        \
     X(TS, "ts", 0, 't')                                                                            \
     X(DUR, "dur", 0, 't')                                                                          \
@@ -42,6 +43,10 @@ enum prof_status trace_stage(const char *path, sqlite3 *stage,
     X(MEMORY_BYTES, "Bytes", 1, 'i')                                                               \
     X(DEVICE_TYPE, "Device Type", 1, 'i')                                                          \
     X(DEVICE_ID, "Device Id", 1, 'i')                                                              \
+    X(IN_ELEMENTS, "In msg nelems", 1, 'i') /* of a collective operation, with the texts below */  \
+    X(OUT_ELEMENTS, "Out msg nelems", 1, 'i')                                                      \
+    X(RANK, "rank", 3, 'i') /* of distributedInfo */                                               \
+    X(WORLD_SIZE, "world_size", 3, 'i')                                                            \
     X(GPU_ID, "id", 2, 'i')                                                                        \
     X(GPU_MEMORY, "totalGlobalMem", 2, 'i')                                                        \
     X(GPU_MAJOR, "computeMajor", 2, 'i')                                                           \
@@ -71,7 +76,11 @@ enum trace_number {
     X(GPU_NAME, "name", 2)                                                                         \
     X(KERNEL_DETAILS, "kernel_details", 1) /* of XLA: "regs:32 grid:4,1,1 block:256,1,1" */        \
     X(COPY_DETAILS, "memcpy_details", 1)   /* "kind_src:device kind_dst:pinned size:64" */         \
-    X(FILL_DETAILS, "memset_details", 1)   /* "kind:device size_bytes:4" */
+    X(FILL_DETAILS, "memset_details", 1)   /* "kind:device size_bytes:4" */                        \
+    X(COLLECTIVE, "Collective name", 1)    /* of record_param_comms, what follows too */           \
+    X(ELEMENT, "dtype", 1)                                                                         \
+    X(GROUP, "Process Group Name", 1)                                                              \
+    X(GROUP_RANKS, "Process Group Ranks", 1)
 
 enum trace_text {
 #define X(name, key, place) TRACE_TEXT_##name,
@@ -111,6 +120,8 @@ enum prof_status trace_sink_open(sqlite3 *stage, const char *path, struct trace_
 /* False: an error of the database, or out of memory: trace_sink_fail says which. */
 bool trace_sink_event(struct trace_sink *sink, const struct trace_event *event);
 bool trace_sink_device(struct trace_sink *sink, const struct trace_event *device);
+/* Which rank of a distributed run the trace is of. */
+bool trace_sink_rank(struct trace_sink *sink, const struct trace_event *distributed);
 void trace_sink_base(struct trace_sink *sink, int64_t base_ns);
 uint64_t trace_sink_events(const struct trace_sink *sink);
 enum prof_status trace_sink_finish(struct trace_sink *sink, struct prof_error *err);
@@ -168,7 +179,9 @@ bool trace_decimal(const char *text, size_t length, int64_t scale, int64_t *out)
             "correlationId, nameId, "                                                              \
             "returnValue) VALUES(?1, ?2, ?3, ?4, ?5, ?6, 0)")                                      \
     X(RANGE, "INSERT INTO NVTX_EVENTS(start, end, eventType, globalTid, textId, domainId, "        \
-             "category) VALUES(?1, ?2, ?3, ?4, ?5, ?6, nullif(?7, 0))")                            \
+             "category, jsonText) VALUES(?1, ?2, ?3, ?4, ?5, ?6, nullif(?7, 0), CASE WHEN ?8 NOT " \
+             "NULL THEN json_object('Collective name', ?8, 'Process Group Name', ?9, 'Process "    \
+             "Group Ranks', ?10, 'Message size [bytes]', ?11) END)")                               \
     X(OVERHEAD, "INSERT INTO CUPTI_ACTIVITY_KIND_OVERHEAD(start, end, globalTid, overheadType) "   \
                 "VALUES(?1, ?2, ?3, ?4)")                                                          \
     X(MEMORY, "INSERT INTO CUDA_GPU_MEMORY_USAGE_EVENTS(start, globalPid, deviceId, address, "     \

@@ -10,7 +10,7 @@
 #include "libprof/store/exchange/feed.h"
 #include "libprof/store/exchange/trace.h"
 
-enum place { TOP, EVENTS, EVENT, ARGS, VECTOR, DEVICES, DEVICE, SKIPPED };
+enum place { TOP, EVENTS, EVENT, ARGS, VECTOR, DEVICES, DEVICE, DISTRIBUTED, SKIPPED };
 
 static const struct {
     const char *key;
@@ -203,15 +203,17 @@ static bool is_key(const char *key, const unsigned char *text, size_t length)
 static int on_key(void *context, const unsigned char *text, size_t length)
 {
     struct trace_reader *reader = context;
-    int place = here(reader) == EVENT    ? 0
-                : here(reader) == ARGS   ? 1
-                : here(reader) == DEVICE ? 2
-                                         : -1;
+    int place = here(reader) == EVENT         ? 0
+                : here(reader) == ARGS        ? 1
+                : here(reader) == DEVICE      ? 2
+                : here(reader) == DISTRIBUTED ? 3
+                                              : -1;
     expect_nothing(reader);
     if (here(reader) == TOP) {
         reader->base = is_key("baseTimeNanoseconds", text, length);
         reader->number = is_key("traceEvents", text, length)        ? -2
                          : is_key("deviceProperties", text, length) ? -3
+                         : is_key("distributedInfo", text, length)  ? -5
                                                                     : -1;
         return 1;
     }
@@ -254,7 +256,9 @@ static int on_map(void *context)
         place = around == EVENTS ? EVENT : DEVICE;
     else if (around == EVENT && reader->number == -4)
         place = ARGS;
-    if (place == EVENT || place == DEVICE)
+    else if (around == TOP && reader->number == -5)
+        place = DISTRIBUTED;
+    if (place == EVENT || place == DEVICE || place == DISTRIBUTED)
         clear_event(&reader->event);
     return enter(reader, place);
 }
@@ -290,6 +294,8 @@ static int on_container_end(void *context)
         return trace_sink_event(reader->sink, &reader->event);
     if (place == DEVICE)
         return trace_sink_device(reader->sink, &reader->event);
+    if (place == DISTRIBUTED)
+        return trace_sink_rank(reader->sink, &reader->event);
     return 1;
 }
 

@@ -199,6 +199,20 @@ static bool describe_skipped(struct trace_sink *sink)
     return ok;
 }
 
+bool trace_sink_rank(struct trace_sink *sink, const struct trace_event *distributed)
+{
+    char text[48];
+    int64_t rank = distributed->numbers[TRACE_RANK], size = distributed->numbers[TRACE_WORLD_SIZE];
+    if (!trace_event_has(distributed, TRACE_RANK) ||
+        !trace_event_has(distributed, TRACE_WORLD_SIZE) || rank < 0 || rank >= size)
+        return true;
+    snprintf(text, sizeof text, "%lld", (long long)rank);
+    if (!add_trace_meta(sink, "PERFKIT_RANK", text))
+        return false;
+    snprintf(text, sizeof text, "%lld", (long long)size);
+    return add_trace_meta(sink, "PERFKIT_WORLD_SIZE", text);
+}
+
 /* Whose the device's rows are: the process with calls; where several have them, each call's own. */
 static bool assign_processes(struct trace_sink *sink)
 {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "libprof/gpu/range_name.h"
+#include "libprof/store/exchange/feed.h"
 #include "libprof/store/exchange/trace.h"
 
 #define MOST_OPEN 65536u /* of B without E, on all threads */
@@ -245,6 +246,36 @@ static int operator_category(struct trace_sink *sink, const struct trace_event *
                : -1;
 }
 
+/* What PyTorch says of a collective operation: see RANGE of SINK_SQL_MAP. Bytes as NCCL counts
+ * them: what one rank gives, or gets of a reduce-scatter. */
+static void bind_collective(sqlite3_stmt *sql, const struct trace_event *event)
+{
+    static const struct {
+        const char *name;
+        int bytes;
+    } elements[] = {{"Float8", 1}, {"Float", 4},     {"Half", 2},    {"BFloat16", 2}, {"Double", 8},
+                    {"Long", 8},   {"Int", 4},       {"Byte", 1},    {"Char", 1},     {"Bool", 1},
+                    {"Short", 2},  {"ComplexD", 16}, {"ComplexF", 8}};
+    const char *name = trace_text(event, TRACE_TEXT_COLLECTIVE),
+               *type = trace_text(event, TRACE_TEXT_ELEMENT);
+    enum trace_number which =
+        strstr(name, "reduce_scatter") ? TRACE_OUT_ELEMENTS : TRACE_IN_ELEMENTS;
+    for (int i = 0; i < 3; i++) {
+        static const enum trace_text texts[] = {TRACE_TEXT_COLLECTIVE, TRACE_TEXT_GROUP,
+                                                TRACE_TEXT_GROUP_RANKS};
+        const struct trace_bytes *text = &event->texts[texts[i]];
+        sqlite3_bind_text(sql, 8 + i, text->count ? text->data : NULL, -1, SQLITE_STATIC);
+    }
+    for (size_t i = 0; i < sizeof elements / sizeof *elements; i++) {
+        int64_t count = trace_event_has(event, which) ? event->numbers[which] : -1;
+        if (strncmp(type, elements[i].name, strlen(elements[i].name)) || count < 0 ||
+            count > FEED_FARTHEST_NS / 16)
+            continue;
+        sqlite3_bind_int64(sql, 11, count * elements[i].bytes);
+        break;
+    }
+}
+
 bool trace_put_range(struct trace_sink *sink, int type, const struct opened *range,
                      const int64_t *end)
 {
@@ -398,7 +429,12 @@ static bool put_slice(struct trace_sink *sink, const struct trace_event *event)
     if (is_xla(event))
         return stage_xla(sink, event, end);
     struct opened range = opened_range(sink, event);
-    return trace_put_range(sink, 59, &range, &end);
+    if (event->texts[TRACE_TEXT_COLLECTIVE].count)
+        bind_collective(sink->sql[SQL_RANGE], event);
+    bool ok = trace_put_range(sink, 59, &range, &end);
+    for (int at = 8; at <= 11; at++)
+        sqlite3_bind_null(sink->sql[SQL_RANGE], at);
+    return ok;
 }
 
 static bool put_instant(struct trace_sink *sink, const struct trace_event *event)
