@@ -65,5 +65,6 @@ install(DIRECTORY python/perfkit DESTINATION ${PERFKIT_PYTHON_DIR} COMPONENT pyt
 # What Python's own tools know of the package: its version, and that it is a plugin of pytest.
 set(_known ${PROJECT_BINARY_DIR}/python/perfkit-${PROJECT_VERSION}.dist-info)
 file(WRITE ${_known}/METADATA "Metadata-Version: 2.1\nName: perfkit\nVersion: ${PROJECT_VERSION}\n")
-file(WRITE ${_known}/entry_points.txt "[pytest11]\nperfkit.pytest_plugin = perfkit.pytest_plugin\n")
+file(WRITE ${_known}/entry_points.txt "[pytest11]\nperfkit_pytest = perfkit_pytest\n")
+install(FILES python/perfkit_pytest.py DESTINATION ${PERFKIT_PYTHON_DIR} COMPONENT python)
 install(DIRECTORY ${_known} DESTINATION ${PERFKIT_PYTHON_DIR} COMPONENT python)

@@ -313,13 +313,17 @@ def annotate(name):
 def record(name=None):
     """Record this block, in a program under perfkit run --dormant; does nothing where nobody records. name: also a range of this name."""
     def control(verb):
-        return program and subprocess.run([program, "ctl", verb, str(os.getpid())], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                                          check=False).returncode == 0
+        """Until every process has followed: after 3 s of waiting for one, perfkit ctl says so and ends."""
+        for _ in range(4 if program else 0):
+            done = subprocess.run([program, "ctl", verb, str(os.getpid())], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
+            if done.returncode or not done.stderr:
+                return done.returncode == 0
+        return bool(program)
     program = _program() if os.environ.get("PERFKIT_DIR") else None
     started = control("start")
     try:
         with annotate(name) if name else contextlib.nullcontext():
-            yield bool(started)
+            yield started
     finally:
         if started:
             control("stop")

@@ -159,6 +159,24 @@ class Faults(unittest.TestCase):
         with perfkit.record("region") as started:
             self.assertFalse(started)
 
+    def test_recording_waits_for_every_process(self):
+        """perfkit ctl ends with 0 and a message where one has not followed after 3 s: it is asked again."""
+        log, program = os.path.join(work, "ctl.log"), os.path.join(work, "ctl")
+        with open(program, "w", encoding="ascii") as file:
+            file.write(f'#!/bin/sh\necho "$2" >> {log}\n[ "$2" = stop ] || [ "$(grep -c start {log})" -gt 2 ] || echo "1 of its processes" >&2\n')
+        os.chmod(program, 0o755)
+        before = {name: os.environ.get(name) for name in ("PERFKIT", "PERFKIT_DIR")}
+        os.environ.update(PERFKIT=program, PERFKIT_DIR=work)
+        try:
+            with perfkit.record() as started, open(log, encoding="ascii") as file:
+                self.assertEqual((started, file.read().split()), (True, ["start"] * 3))
+            with open(log, encoding="ascii") as file:
+                self.assertEqual(file.read().split(), ["start"] * 3 + ["stop"])
+        finally:
+            for name, value in before.items():
+                os.environ.pop(name)
+                os.environ.update({name: value} if value is not None else {})
+
     def test_the_library_is_missing(self):
         done = subprocess.run([sys.executable, "-c", "import perfkit; perfkit.open('x')"], capture_output=True, text=True, check=False,
                               env=dict(os.environ, PERFKIT_LIBPROF="/nowhere/libprof.so.0", PYTHONPATH=package))

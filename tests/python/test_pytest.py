@@ -104,6 +104,10 @@ class Gate(unittest.TestCase):
         self.assertEqual(set(outcomes.values()), {"SKIPPED"}, text)
         self.assertIn("there is no such command", text)
 
+    def test_the_plugin_alone_imports_little(self):
+        program = "import sys, perfkit_pytest; print([name for name in ('numpy', 'perfkit', 'sqlite3') if name in sys.modules])"
+        self.assertEqual(subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, check=True).stdout, "[]\n")
+
     def test_wrong_use(self):
         self.assertIn("give one of them", run("--perfkit-gate", "--perfkit-save")[1])
         with open(os.path.join(work, "test_old.py"), "w", encoding="utf-8") as file:

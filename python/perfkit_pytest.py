@@ -11,6 +11,8 @@
         perfkit_gate(["build/bench", "--steps", "50"], iteration="step")
 
 Without --perfkit-gate or --perfkit-save both are ordinary tests. docs/guide/pytest.md says more.
+
+Every pytest of the system loads this file: it imports perfkit, and with it NumPy, where that is needed.
 """
 import contextlib
 import json
@@ -22,8 +24,6 @@ import tempfile
 import unittest
 
 import pytest
-
-import perfkit
 
 _REGION = "perfkit_region"
 _SETTINGS = {"baseline": None, "iteration": None, "skip": None, "runs": 3, "options": ()}
@@ -52,6 +52,7 @@ def _records(config):
 @pytest.fixture
 def perfkit_record(request):
     """What the block does is recorded and compared; outside of the gate it is just run."""
+    import perfkit
     if request.config.getoption("perfkit_inside"):
         return lambda: perfkit.record(_REGION)
     return perfkit.record
@@ -104,6 +105,7 @@ class _Inside:
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_pyfunc_call(self, pyfuncitem):
+        import perfkit
         with contextlib.nullcontext() if "perfkit_record" in pyfuncitem.fixturenames else perfkit.record(_REGION):
             yield
 
@@ -117,7 +119,7 @@ class _Inside:
 def _run_inside(item, prefix):
     config, path = item.config, os.fspath(getattr(item, "path", None) or item.fspath)
     with tempfile.NamedTemporaryFile("r", encoding="utf-8") as told:
-        words = [*prefix, sys.executable, "-m", "pytest", "-q", "-p", "perfkit.pytest_plugin", "-p", "no:cacheprovider", "--junit-xml=",
+        words = [*prefix, sys.executable, "-m", "pytest", "-q", "-p", "perfkit_pytest", "-p", "no:cacheprovider", "--junit-xml=",
                  "--rootdir", str(config.rootpath), *(["-c", str(config.inipath)] if config.inipath else []), *config.getini("perfkit_pytest_args"),
                  "--perfkit-inside", told.name, *(["-n0"] if config.pluginmanager.hasplugin("xdist") else []),
                  "::".join([path, item.nodeid.partition("::")[2]])]
@@ -151,6 +153,7 @@ def _perfkit(program, config, *words):
 def _judge(item, settings, run, dormant=False):
     """Record `run`, which gets the words before its command, as often as the settings say; save it, or fail as the gate does.
     Without a baseline it runs once all the same: what it asserts has to hold."""
+    import perfkit
     unknown = sorted(set(settings) - set(_SETTINGS))
     if unknown:
         raise pytest.UsageError(f"{item.nodeid}: perfkit_gate has no {', '.join(unknown)}")
@@ -187,6 +190,7 @@ def _has_baseline(program, config, name):
 
 def _which_iterations(path, settings, dormant):
     """Options of gate and baseline. Skips the test when the capture shows no work of a device."""
+    import perfkit
     with perfkit.open(path) as capture:
         if not capture.sql("SELECT (SELECT count(*) FROM kernels) + (SELECT count(*) FROM transfers) + (SELECT count(*) FROM memset) AS n")[0]["n"]:
             pytest.skip("nothing was recorded: the test used no GPU, or perfkit cannot record it (perfkit doctor says why)")
