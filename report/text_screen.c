@@ -231,6 +231,9 @@ static void screen_tables(const struct prof_report_page *page, const struct prof
             !prof_report_worth(data, table))
             continue;
         table->totals(data, text, sizeof text);
+        char *columns = strstr(text, "; of wall:");
+        if (columns)
+            *columns = '\0'; /* about a column that is not here */
         add_parts(&line, text, ",;");
         for (size_t i = 0; i < count && i < 4 && table->row_bytes; i++) {
             const void *row = rows + i * table->row_bytes;

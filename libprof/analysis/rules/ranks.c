@@ -242,9 +242,10 @@ const struct prof_rule prof_rules_ranks[] = {
           .title = "A rank that all others wait for",
           .fires = "One rank comes last to half of the collectives or more.",
           .why = "A collective ends when the last rank has come: the whole job runs at its pace.",
-          .fix = "Fix the named cause. Give it less work (uneven batches, a longer shard), look at "
-                 "its clocks, temperature and neighbours when the same kernels take longer, and at "
-                 "its data loading and processor when its device waits for the host.",
+          .fix = "Give the rank less work, or look at its clocks, neighbours and data loader. The "
+                 "finding names which: less work (uneven batches, a longer shard); clocks, "
+                 "temperature and neighbours when the same kernels take longer; data loading and "
+                 "processor when its device waits for the host.",
           .cuda = "nvidia-smi -q -d PERFORMANCE,CLOCK shows a GPU that is throttled; numactl binds "
                   "the process near its GPU.",
           .opencl = NULL,
