@@ -75,7 +75,10 @@ class Server:
         where = ["--listen", port] if port else []
         self.process = subprocess.Popen([perfkit, "serve", *where, *words], stderr=subprocess.PIPE, text=True, **options)
         self.line = self.process.stderr.readline()
+        self.missing = "libmicrohttpd" in self.line
         place = self.line.rstrip().rsplit(" ", 1)[-1]
+        if not self.missing and not place.startswith(("http", "/")):
+            raise AssertionError("perfkit serve: %r, then it ended with %s" % (self.line + self.process.stderr.read(), self.process.wait()))
         self.port = int(place.rstrip("/").rsplit(":", 1)[1]) if place.startswith("http") else None
         self.place = place
 

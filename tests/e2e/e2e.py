@@ -139,9 +139,25 @@ class Case(unittest.TestCase):
             stream.close()
 
     def go(self, program, line):
-        program.stdin.write(line + "\n")
-        program.stdin.flush()
-        self.assertEqual(program.stdout.readline(), "ok\n")
+        try:
+            program.stdin.write(line + "\n")
+            program.stdin.flush()
+        except BrokenPipeError:
+            pass  # what it said then is told below
+        self.assert_answers(program, "ok\n")
+
+    def assert_answers(self, program, expected):
+        """The next line of its standard output; of one that has ended, why."""
+        line = program.stdout.readline()
+        if not line:
+            self.fail("it ended with %s: %s" % (program.wait(), program.stderr.read() if program.stderr else ""))
+        self.assertEqual(line, expected)
+
+    def wait_for_capture(self, process):
+        """Until its file is there: from then on it can be read."""
+        wait_until(lambda: os.path.exists(process.capture) or process.poll() is not None)
+        if not os.path.exists(process.capture):
+            self.fail("perfkit run ended with %s: %s" % (process.wait(), process.stderr.read() if process.stderr else ""))
 
     def start(self, *command, options=(), **more):
         """Begin to record. Returns the process of perfkit, with its capture's path."""

@@ -58,7 +58,7 @@ class ScopeCase(e2e.Case):
     def go(self, program, phase):
         program.stdin.write(phase + "\n")
         program.stdin.flush()
-        self.assertEqual(program.stdout.readline(), phase + "\n")
+        self.assert_answers(program, phase + "\n")
 
     def end(self, program):
         program.stdin.close()

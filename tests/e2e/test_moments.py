@@ -45,7 +45,7 @@ class Moments(e2e.Case):
         start = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "cwd": self.folder,
                  "env": e2e.clean_environment()}
         readers = {words[0]: subprocess.Popen([e2e.PERFKIT, *words, capture], **start) for words in
-                   (("report", "--json"), ("ctl", "status"), ("top", "--json", "--delay", "100ms"), ("recover",))}
+                   (("report", "--json"), ("ctl", "status"), ("top", "--json", "--refresh", "100ms"), ("recover",))}
         if there:
             forced = self.perfkit("run", "-q", "--force", "-o", capture, "--", "true")
             self.assertEqual((forced.status, b"is being recorded" in forced.err), (125, True), (moment, forced.err))

@@ -129,7 +129,7 @@ class Control(ScopeCase):
     def test_straddle(self):
         """Begun outside: not there, though it ends inside. Begun inside: there to its end."""
         program = self.phases("straddle", options=["--dormant"])
-        self.assertEqual(program.stdout.readline(), "closed\n")
+        self.assert_answers(program, "closed\n")
         self.ctl("start", program.capture)
         self.go_on(program, "open")
         self.ctl("stop", program.capture)
@@ -147,7 +147,7 @@ class Control(ScopeCase):
     def go_on(self, program, phase):
         program.stdin.write("\n")
         program.stdin.flush()
-        self.assertEqual(program.stdout.readline(), phase + "\n")
+        self.assert_answers(program, phase + "\n")
 
     def test_children(self):
         """A program that is started while the capture is open, and one while it is closed."""

@@ -21,7 +21,7 @@ FEED = os.path.join(e2e.BUILD, "bin", "bench_top_feed")
 class Serve(e2e.Case):
     def serve(self, *words):
         server = Server(e2e.PERFKIT, "--refresh", "100ms", *words, env=e2e.clean_environment())
-        if server.port is None:
+        if server.missing:
             self.skipTest(server.line.strip())
         self.addCleanup(lambda: self.assertEqual(server.stop(), 0))
         return server
@@ -29,9 +29,7 @@ class Serve(e2e.Case):
     def feed(self, events_per_s, seconds):
         process = self.start(FEED, events_per_s, seconds, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         self.addCleanup(process.stderr.close)
-        while not (os.path.exists(process.capture) and os.path.getsize(process.capture)):
-            self.assertIsNone(process.poll())
-            time.sleep(0.01)
+        self.wait_for_capture(process)
         return process
 
     def test_counters_from_the_begin_to_the_end(self):
@@ -59,7 +57,7 @@ class Serve(e2e.Case):
 
     def test_a_recording_that_comes_later(self):
         server = Server(e2e.PERFKIT, "--refresh", "100ms", "--attach", env=dict(e2e.clean_environment(), TMPDIR=self.spools))
-        if server.port is None:
+        if server.missing:
             self.skipTest(server.line.strip())
         self.addCleanup(lambda: self.assertEqual(server.stop(), 0))
         process = self.feed(2000, 1)

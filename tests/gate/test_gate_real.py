@@ -254,8 +254,7 @@ class Failures(Case):
                     [e2e.PERFKIT, "ab", "--show-output", "--warmup", "0", "-n", "2", "--base", "echo here; exec sleep 100",
                      "--cand", "true"], cwd=self.folder, env=self.environment(),
                     stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
-                while b"here" not in process.stderr.readline():
-                    pass
+                self.await_here(process)
                 if to_group:
                     os.killpg(process.pid, number)
                 else:
@@ -263,6 +262,13 @@ class Failures(Case):
                 process.communicate(timeout=e2e.TIMEOUT)
                 self.assertEqual(process.returncode, -number)
                 self.assertEqual(os.listdir(self.tmp), [])
+
+    def await_here(self, process):
+        line = said = process.stderr.readline()
+        while b"here" not in line:
+            self.assertTrue(line, (process.poll(), said))
+            line = process.stderr.readline()
+            said += line
 
     def start(self, *words):
         return subprocess.Popen([e2e.PERFKIT, "ab", "--show-output", "--warmup", "0", *words], cwd=self.folder,
@@ -277,8 +283,7 @@ class Failures(Case):
     def test_ended_whatever_the_command_makes_of_it(self):
         calm = "trap 'kill $!; exit 0' TERM; echo here; sleep 100 & wait"
         process = self.start("-n", "2", "--base", calm, "--cand", "true")
-        while b"here" not in process.stderr.readline():
-            pass
+        self.await_here(process)
         process.send_signal(signal.SIGTERM)
         self.ended(process, signal.SIGTERM)
 

@@ -22,7 +22,7 @@ from checking import Check, Recorder, Skip, main, run, trusted
 
 PYTHON = os.environ.get("PERFKIT_PYTHON", "python3")
 COUNTED = "bitwise_not"
-TIMEOUT = 240
+TIMEOUT = 300
 HAS_PROFILER = "uses CUPTI itself"  # a statement of the trust block
 
 

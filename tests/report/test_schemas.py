@@ -191,11 +191,12 @@ running = subprocess.Popen(
     # The collector of a build with the sanitizers, in a program without.
     env={**os.environ, "ASAN_OPTIONS": "verify_asan_link_order=0:detect_leaks=0"})
 try:
-    for _ in range(600):
+    while True:
         status = subprocess.run([perfkit, "ctl", "status", "running.sqlite", "--json"],
                                 capture_output=True, check=False)
-        if status.returncode == 0 or running.poll() is not None:
+        if status.returncode == 0:
             break
+        assert running.poll() is None, (running.returncode, status.stderr)
         time.sleep(0.1)
     check("ctl-status.json", parse(status.stdout), "status")
 finally:

@@ -31,7 +31,7 @@ MODULES = ["?", "perfkit", "collector", "sqlite", "libc", "helper"]
 SLOTS, FRAMES, HEADER, SLOT = 65536, 8, 64, 112
 NO_REASON = "the message does not name the reason"
 SQLITE_CODES = [10 | 3 << 8, 13, 7, 5]  # IOERR_WRITE, FULL, NOMEM, BUSY
-TIMEOUT = 60
+TIMEOUT = 300  # seconds; only against a hang
 BAD_WORDS = re.compile(rb"Sanitizer|runtime error:|corrupted|double free|free\(\)|malloc\(\)|\(null\)|"
                        rb"not an error|: Success|assert")
 # What a message says of each reason.

@@ -20,5 +20,11 @@ complain "$(grep -rnE 'tcase_set_timeout\(\w+, ([0-9]|[0-9][0-9]|[12][0-9][0-9])
 complain "$(grep -rnE 'TIMEOUT [0-9]{1,2}\b|TIMEOUT [1-5][0-9][0-9]\b' tests --include=CMakeLists.txt)" 'less than 600 s'
 complain "$(grep -rnE '\b(timeout|patience)=([0-9]|[0-9][0-9]|[12][0-9][0-9])[,)]' tests --include='*.py')" \
     'less than 300 s'
+complain "$(grep -rnE '\b(TIMEOUT|PATIENCE|DEADLINE\w*) = ([0-9]|[0-9][0-9]|[12][0-9][0-9])\b' tests --include='*.py')" \
+    'less than 300 s'
+complain "$(grep -rnE '\bDEADLINE_MS = [0-9]{1,5}\b|setTimeout\([0-9]{1,5}\b|reject\(.*\), [0-9]{1,5}\)' tests --include='*.js')" \
+    'less than 100 s'
+complain "$(grep -rnE '(loads|assert\w+)\(.*stdout\.readline\(\)' tests --include='*.py')" \
+    'a line of a program that may have ended, without a word of why it did'
 complain "$(grep -rn -e '--repeat until-pass' -e '--rerun-failed' scripts .ci CMakePresets.json)" 'a second try'
 exit $failed

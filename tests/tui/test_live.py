@@ -6,7 +6,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "e2e"))
@@ -26,12 +25,11 @@ class Live(e2e.Case):
         self.addCleanup(top.stderr.close)
         return top
 
-    def wait_for_capture(self, process):
-        limit = time.monotonic() + 60
-        while not os.path.exists(process.capture) or not os.path.getsize(process.capture):
-            self.assertIsNone(process.poll())
-            self.assertLess(time.monotonic(), limit)
-            time.sleep(0.01)
+    def next_look(self, top):
+        line = top.stdout.readline()
+        if not line:
+            self.fail("top ended: %r" % (top.communicate(timeout=e2e.TIMEOUT),))
+        return json.loads(line)
 
     def assert_same_rows(self, last, report, table, identity):
         """A key that both have is of the same quantity; all_ns and all_count are the report's, whatever the window."""
@@ -58,7 +56,7 @@ class Live(e2e.Case):
         self.wait_for_capture(process)
         leaving = self.watch(process.capture)
         staying = self.watch(process.capture, "--window", "all", "--view", "all")
-        self.assertIn("state", json.loads(leaving.stdout.readline()))
+        self.assertIn("state", self.next_look(leaving))
         leaving.kill()  # in the middle, unless the machine is very busy
         objects = [json.loads(line) for line in staying.stdout]
         out, err = process.communicate(timeout=e2e.TIMEOUT)
@@ -82,10 +80,7 @@ class Live(e2e.Case):
         top = self.watch(process.capture)
         kernels = 0
         while kernels == 0:
-            line = top.stdout.readline()
-            if not line:
-                self.fail("top ended: %r" % (top.communicate(timeout=e2e.TIMEOUT),))
-            kernels = json.loads(line)["totals"]["kernels"]
+            kernels = self.next_look(top)["totals"]["kernels"]
         process.kill()
         process.wait()
         last = [json.loads(line) for line in top.stdout][-1]
@@ -157,7 +152,7 @@ class Live(e2e.Case):
         for run in runs:
             self.wait_for_capture(run)
             top = self.watch(run.capture)
-            while json.loads(top.stdout.readline())["totals"]["kernels"] == 0:
+            while self.next_look(top)["totals"]["kernels"] == 0:
                 pass
             top.kill()
             top.wait()

@@ -14,8 +14,9 @@ has_nccl=false
 "$program" --ranks 1 --backend cuda $quick --variant overlap >"$dir/out" 2>&1 &&
     ! grep -q 'not available' "$dir/out" && has_nccl=true
 
-# Looked at in the end: a rank whose others never come says whom it waits for, and goes.
-RANK=0 WORLD_SIZE=3 MASTER_PORT=$((30000 + $$ % 10000)) "$program" $quick --backend cpu --patience 4 \
+# Looked at in the end: a rank whose others never come says whom it waits for, and goes. Its port is none of those that
+# the system gives to others (from 32768).
+RANK=0 WORLD_SIZE=3 MASTER_PORT=$((20000 + $$ % 10000)) "$program" $quick --backend cpu --patience 4 \
     >"$dir/alone.out" 2>"$dir/alone.err" &
 alone=$!
 
@@ -141,8 +142,8 @@ fi
 
 wait $alone
 [ $? -eq 2 ] || fail 'a rank that is alone'
-grep -q 'rank 0 has waited 3 s at port 3.* for 2 of 2 other ranks; it waits 4 s in all' "$dir/alone.err" &&
-    grep -q '1 of 3 ranks came to port 3.* within 4 s; rank 1, for one, did not' "$dir/alone.err" || {
+grep -q 'rank 0 has waited 3 s at port 2.* for 2 of 2 other ranks; it waits 4 s in all' "$dir/alone.err" &&
+    grep -q '1 of 3 ranks came to port 2.* within 4 s; rank 1, for one, did not' "$dir/alone.err" || {
     cat "$dir/alone.err"
     fail 'whom a rank waits for goes unsaid'
 }

@@ -216,7 +216,7 @@ static void annotate_in_child(bool attaches)
     struct injection_log *seen;
     int before;
 
-    alarm(3);
+    alarm(300);
     if (!attaches) { /* the library is half loaded: it cannot be asked either */
         errno = EDOM;
         perfkit_mark("child");
