@@ -297,6 +297,7 @@ void prof_html_put_ranks(FILE *out, const struct prof_html_page *page)
 /* ---- comparison ------------------------------------------------------------------------------ */
 
 #define COMPARED_ROWS 25
+#define SUBJECT_CELLS 100
 
 static const char *capture_file_name(struct prof_capture *capture)
 {
@@ -414,6 +415,18 @@ static void put_taken(FILE *out, const char *tag, const char *attributes, char *
     free(text);
 }
 
+/* Cut in the middle of what is common; whole where it is pointed at. */
+static void put_subject(FILE *out, const struct prof_compared *row)
+{
+    char *whole = prof_gate_subject(row, 0);
+    fputs("<td class=\"left name\" title=\"", out);
+    prof_html_text(out, whole);
+    fputs("\">", out);
+    free(whole);
+    put_taken(out, "span", NULL, prof_gate_subject(row, SUBJECT_CELLS));
+    fputs("</td>", out);
+}
+
 static void put_more_rows_html(FILE *out, size_t shown, size_t count)
 {
     if (shown < count)
@@ -435,7 +448,7 @@ static void put_time_change_row(FILE *out, const struct prof_compared *row, doub
             slower ? "+" : "-", prof_duration(size).text, prof_gate_time_change(row).text,
             prof_gate_value(row, row->base_value).text, prof_gate_value(row, row->cand_value).text);
     fprintf(out, "<td>%s</td>", prof_gate_events(row).text);
-    put_taken(out, "td", "class=\"left name\"", prof_gate_subject(row, 0));
+    put_subject(out, row);
     fputs("</tr>\n", out);
 }
 
@@ -499,7 +512,7 @@ static void put_count_changes_html(FILE *out, const struct prof_comparison *c)
             continue;
         fputs("<tr>", out);
         put_taken(out, "td", "class=\"left\"", prof_gate_change(c, &c->rows[i]));
-        put_taken(out, "td", "class=\"left name\"", prof_gate_subject(&c->rows[i], 0));
+        put_subject(out, &c->rows[i]);
         fputs("</tr>\n", out);
         shown++;
     }

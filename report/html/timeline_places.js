@@ -48,14 +48,18 @@
   }
 
   /* The events that are instances of `at`: of these kinds, of this name (or other), whose name begins with the word `prefix`,
-   * of so many bytes [low, high), with this shape of grid and block, on this device, stream or thread, launched by this call,
+   * of so many bytes [low, high), with this shape of grid and block, whose name is `like` that, on this device, stream or thread, of this process, launched by this call,
    * within ranges of these names, called from these functions; of: those of this capture, or 'all'. What is not given is not asked. */
   function pickInstances(model, at) {
     const e = model.events, wanted = [at.name, at.other].map((name) => (name === '' ? '(empty)' : name));
     const named = model.names.map((name) => ('prefix' in at ? (name + ' ').startsWith(at.prefix + ' ') : !('name' in at) || wanted.includes(name)));
     const kinds = model.kinds.map((kind) => !at.kinds || at.kinds.includes(kind)), stacks = new Map();
     const tests = (at.within || []).map((name) => insideRange(model, name, at.of));
-    ['device', 'stream', 'thread'].filter((key) => key in at).forEach((key) => tests.push((i) => model.trackOf(i)[key] === at[key]));
+    ['device', 'stream', 'thread', 'pid'].filter((key) => key in at).forEach((key) => tests.push((i) => model.trackOf(i)[key] === at[key]));
+    if (at.like) {
+      const alike = model.names.map((name) => at.like.test(name));
+      tests.push((i) => alike[e.name[i]]);
+    }
     if (at.bytes) tests.push((i) => e.extra[i] >= at.bytes[0] && (P.unknown(at.bytes[1]) || e.extra[i] < at.bytes[1]));
     if (at.shape) tests.push((i) => (model.configs[e.extra[i]] || []).slice(0, 6).join() === at.shape.join());
     if ('call' in at) tests.push((i) => model.other(i) >= 0 && model.names[e.name[model.other(i)]] === at.call);
@@ -84,12 +88,17 @@
     const path = (at('name') || '').split('/');
     return { kinds: ['range'], name: path.pop(), within: path };
   };
+  const prediction = (at) => (at('phase') ? phase(() => at('phase')) : at('subject') ? { kinds: ['kernel'], name: at('subject') } : { kinds: DEVICE });
   const onDevice = (at) => ({ kinds: DEVICE, device: at('device') });
+
+  /* The kernels of a collective by their names: ncclDevKernel_AllReduce_Sum_f32_RING_LL. */
+  const collective = (at) => ({ kinds: ['kernel'], like: new RegExp('ccl\\w*_' + (at('name') || '').replace(/_/g, '_?') + '(_|\\b)', 'i') });
+  const ofRank = (at) => Object.assign({ kinds: DEVICE, pid: at('pid') }, at('name') ? { prefix: at('name') } : {});
 
   /* What the rows of a table are on the timeline; of tables that are not here a moment leads there, or nothing. */
   const TABLES = {
     kernels: kernel, roofline: kernel, stalls: kernel, stall_lines: kernel, stall_code: kernel, api: call, waits: wait, ranges: range, roofline_ranges: range, overhead, jit: overhead,
-    iteration_series: phase, held: site, kept: site, brief: site, devices: onDevice, states: onDevice,
+    iteration_series: phase, predictions: prediction, held: site, kept: site, brief: site, counters: kernel, exact_counts: kernel, collectives: collective, ranks: ofRank, rank_differences: ofRank, contexts: (at) => ({ kinds: DEVICE, pid: at('pid') }), devices: onDevice, states: onDevice,
     roofline_configs: (at) => Object.assign(kernel(at), { shape: ['grid_x', 'grid_y', 'grid_z', 'block_x', 'block_y', 'block_z'].map(at) }),
     transfers: (at) => ({ kinds: ['copy', 'fill'], name: [at('name'), at('source'), at('target')].filter((word) => word && word !== 'device').join(' ') }),
     transfer_sizes: (at) => ({ kinds: ['copy', 'fill'], prefix: at('kind'), bytes: [at('low_bytes'), at('high_bytes')] }),
@@ -104,7 +113,7 @@
   /* Of a table's row what leads to its place, null where nothing does: a function. */
   P.placeOf = function (table, index) {
     if (!TABLES[table.name] || !P.data.timeline.shown) return null;
-    return (row) => () => P.markRow(table.name, (key) => row[index[key]], String(row[index.name] || row[index.where] || '(empty)'));
+    return (row) => () => P.markRow(table.name, (key) => row[index[key]], String(row[index.name] || row[index.where] || row[index.phase] || '(empty)'));
   };
 
   const FRAME_KINDS = { kernel: ['kernel'], transfer: ['copy'], memset: ['fill'], api: CALLS, range: ['range', 'mark'], frame: DEVICE };

@@ -346,6 +346,28 @@ const tests = {
     await isQuiet(browser, url);
   },
 
+  async 'ranks, their differences and collectives lead to their operations'(browser) {
+    const { url } = report('ranks');
+    await load(browser, url);
+    const [rows, kernels, counts] = await browser.run(`const t = perfkit.timelineView, result = [];
+      const column = (name, key) => { const table = perfkit.data.tables.find((one) => one.name === name); return table.rows.map((row) => row[table.columns.findIndex((c) => c.key === key)]); };
+      return (async () => {
+        for (const name of ['ranks', 'collectives', 'rank_differences']) {
+          for (const line of document.querySelectorAll('#' + name + '-table tbody tr')) {
+            line.querySelector('button.locate').click();
+            await new Promise((done) => setTimeout(done, 0));
+            result.push([name, t.view.marks.found.length, new Set(t.view.marks.found.map((i) => t.model.trackOf(i).pid)).size]);
+          }
+        }
+        return [result, column('ranks', 'kernels'), column('collectives', 'count')];
+      })();`);
+    const of = (name) => rows.filter((row) => row[0] === name);
+    assert.deepStrictEqual(of('collectives').map((row) => row[1]), counts);
+    assert.ok(of('ranks').length === kernels.length && of('ranks').every((row, i) => row[1] >= kernels[i] && row[2] === 1), JSON.stringify(rows));
+    assert.ok(of('rank_differences').length && of('rank_differences').every((row) => row[1] > 0 && row[2] === 1), JSON.stringify(rows));
+    await isQuiet(browser, url);
+  },
+
   async 'the strip of iterations: all of them, slow ones marked, a click and keys zoom'(browser) {
     const { url, json } = report('normal+steps');
     await load(browser, url);
