@@ -373,13 +373,9 @@ static uint32_t head_number(const unsigned char head[HEAD_BYTES], int at)
  * written (it has a -wal beside it) this may be so for a moment. */
 static bool ends_within_page(const char *path, uint64_t bytes, const unsigned char head[HEAD_BYTES])
 {
-    char wal[PATH_MAX];
     uint32_t page = (uint32_t)head[HEAD_PAGE_BYTES] << 8 | head[HEAD_PAGE_BYTES + 1];
     page = page == 1 ? 65536 : page;
-    if (page < 512 || bytes % page == 0)
-        return false;
-    int length = snprintf(wal, sizeof wal, "%s-wal", path);
-    return length > 0 && length < (int)sizeof wal && access(wal, F_OK) != 0;
+    return page >= 512 && bytes % page != 0 && !side_file_exists(path, "-wal");
 }
 
 /* Is it a file of another tool that perfkit import reads? */
@@ -549,9 +545,8 @@ enum prof_status prof_store_open(const char *path, struct prof_store **store,
 {
     *store = NULL;
     PROF_TRY(check_capture_header(path, err));
-    enum prof_status status = new_store(path, store, err);
-    if (status)
-        return status;
+    PROF_TRY(new_store(path, store, err));
+    enum prof_status status = PROF_OK;
     int code = open_to_read(*store);
     if (is_refused(code) && undo_journal(path))
         code = open_to_read(*store);
@@ -590,9 +585,8 @@ enum prof_status prof_store_reopen(const char *path, struct prof_store **store,
     *store = NULL;
     PROF_TRY(check_capture_header(path, err));
     use_folder_for_temporary_files(path);
-    enum prof_status status = new_store(path, store, err);
-    if (status)
-        return status;
+    PROF_TRY(new_store(path, store, err));
+    enum prof_status status = PROF_OK;
     if (sqlite3_open_v2(path, &(*store)->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) ||
         probe((*store)->db) || !prof_sql_run((*store)->db, "PRAGMA synchronous=OFF"))
         status = prof_store_fail(*store, "open", err);

@@ -339,6 +339,8 @@ START_TEST(what_is_not_a_capture_is_refused_with_the_reason)
     write_file("", 0);
     refuse(PROF_FORMAT, "empty");
     write_file("{\"traceEvents\": []}", 19);
+    refuse(PROF_FORMAT, "perfkit import");
+    write_file("text", 4);
     refuse(PROF_FORMAT, "not an SQLite file");
     write_file("SQLite format 3\0....", 20);
     refuse(PROF_CORRUPT, "cut short");
