@@ -58,6 +58,7 @@ static const struct prof_report_column what_if_columns[] = {
     REAL("predicted_ns", "Predicted", NS, 1, prof_what_if_row, predicted_ns),
     REAL("low_ns", "At least", NS, 3, prof_what_if_row, low_ns),
     REAL("high_ns", "At most", NS, 3, prof_what_if_row, high_ns),
+    REAL("host_free_ns", "Without host", NS, 2, prof_what_if_row, host_free_ns),
     REAL("saved_ns", "Saves", NS, 1, prof_what_if_row, saved_ns),
     REAL("speedup", "Speedup", RATIO, 2, prof_what_if_row, speedup),
     COMPUTED("limit_text", "Then limited by", WORD, 1, what_if_limit),
@@ -90,6 +91,14 @@ static void print_what_if_head(const void *result)
     }
     if (w->ranks[0])
         printf("%-10s %s\n", "Ranks", w->ranks);
+    bool by_host = false;
+    for (size_t i = 0; i < w->count; i++)
+        by_host |= w->rows[i].limit == PROF_LIMIT_HOST;
+    if (by_host)
+        printf("%-10s %s\n%-10s %s\n", "Host",
+               "its time between API calls is taken as recorded; if the change shortens that too, "
+               "an", "",
+               "iteration takes less, down to \"Without host\": add --set host=0.5x");
     if (!w->why_none[0])
         putchar('\n');
 }

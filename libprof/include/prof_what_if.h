@@ -33,10 +33,12 @@ struct prof_what_if_row {
     int64_t changed;    /* operations and calls that it is about, per iteration; PROF_UNKNOWN = the
                            change is about all launches, or the host */
     double predicted_ns, low_ns, high_ns; /* median iteration, with the 95 % interval by ranks */
-    double saved_ns;                      /* of the recorded median */
-    double speedup;                       /* recorded median / predicted */
-    double share[PROF_LIMITS];            /* of the critical path of the iterations */
-    enum prof_limit limit;                /* the largest of these: what to change next */
+    double host_free_ns; /* the median iteration if the host took no time between its API calls,
+                            which the prediction takes as recorded */
+    double saved_ns;     /* of the recorded median */
+    double speedup;      /* recorded median / predicted */
+    double share[PROF_LIMITS]; /* of the critical path of the iterations */
+    enum prof_limit limit;     /* the largest of these: what to change next */
 };
 
 struct prof_what_if {

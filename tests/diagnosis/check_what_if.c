@@ -117,6 +117,22 @@ START_TEST(a_change_is_predicted)
 }
 END_TEST
 
+/* What depends on the host is said: how short an iteration is if it does nothing between calls. */
+START_TEST(the_part_of_the_host_is_known)
+{
+    struct shape_of_step busy = usual;
+    busy.host = 4000 * US;
+    struct prof_capture *capture = run_steps(&busy, STEPS);
+    struct prof_what_if got = predict(capture, "kernel:*gemm*=0.5x", "host=0");
+    ck_assert_int_eq(got.rows[0].limit, PROF_LIMIT_HOST);
+    ck_assert(fabs(got.rows[0].host_free_ns / got.rows[2].predicted_ns - 1) < 1e-9);
+    ck_assert(got.rows[0].host_free_ns < got.rows[0].predicted_ns - 0.9 * 4000 * US);
+    ck_assert(fabs(got.rows[1].host_free_ns / got.rows[1].predicted_ns - 1) < 1e-9);
+    prof_what_if_free(&got);
+    prof_close(capture);
+}
+END_TEST
+
 /* 24 launches of 4 us each become 3, and their kernels take what they took. */
 START_TEST(fused_launches_are_saved)
 {
@@ -248,6 +264,7 @@ int main(void)
     tcase_set_timeout(all, 300);
     tcase_add_loop_test(all, a_change_is_predicted, 0,
                         (int)(sizeof known_changes / sizeof known_changes[0]));
+    tcase_add_test(all, the_part_of_the_host_is_known);
     tcase_add_test(all, fused_launches_are_saved);
     tcase_add_test(all, shares_are_shares);
     tcase_add_test(all, changes_do_not_undo_each_other);

@@ -123,6 +123,11 @@ static bool predict(struct model *m, const struct prof_change *change, const cha
     row->saved_ns = result->median_ns - row->predicted_ns;
     row->speedup = result->median_ns / row->predicted_ns;
     row->limit = largest_share(&m->out, row->share);
+    struct prof_edit host_free = change->edit;
+    host_free.cut_host = 1;
+    if (!prof_replay_run(&m->replay, &host_free, &m->out))
+        return false;
+    row->host_free_ns = take_median(m, m->out.iterations).median * scale;
     return true;
 }
 
@@ -156,7 +161,7 @@ static bool has_collectives(const struct prof_facts *f)
 }
 
 static void describe_joined_ranks(const struct model *m, const struct prof_rank_parts *parts,
-                           struct prof_what_if *result)
+                                  struct prof_what_if *result)
 {
     result->joined = (int64_t)m->replay.met;
     if (result->joined)
