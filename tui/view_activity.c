@@ -177,7 +177,7 @@ void tui_fill_transfers(struct tui_table *table, const struct tui_view_input *in
     if (!model->copies.count && model->ever_read)
         tui_table_note(table, "No memcpy or memset has ended so far.");
     else if (model->copies.count && !has_ceiling)
-        tui_table_note(table, "How fast memcpys could be: n/a (perfkit device --measure)");
+        tui_table_note(table, "How fast memcpys could be: not measured (perfkit device --measure)");
 }
 
 /* ---- processes ------------------------------------------------------------------------------- */

@@ -347,8 +347,7 @@ static void show_all_callers(struct tui_table *table, const struct tui_view_inpu
 {
     size_t count = callers->list.count;
     if (!count) {
-        tui_table_line(table, TUI_DIM,
-                       "  by which lines: n/a (no call stacks: perfkit run --stacks)");
+        tui_table_line(table, TUI_DIM, "  by which lines: not recorded (perfkit run --stacks)");
         return;
     }
     qsort(callers->list.data, count, sizeof *callers->list.data, by_caller_time);
@@ -395,7 +394,8 @@ static void show_bound(struct tui_table *table, const struct tui_view_input *inp
         if (!p->name || strcmp(p->name, name) != 0)
             continue;
         if (p->bound == PROF_BOUND_NONE)
-            tui_table_line(table, TUI_NORMAL, "bound by:        n/a (%s)", p->why ? p->why : "");
+            tui_table_line(table, TUI_NORMAL, "bound by:        not known (%s)",
+                           p->why ? p->why : "");
         else
             tui_table_line(table, TUI_NORMAL, "bound by:        %s, at %s of the nearest roof",
                            prof_bound_text(p->bound), prof_percent(p->roof_share).text);

@@ -47,13 +47,13 @@ static const struct tui_column device_columns[] = {
     [D_NAME] = TUI_COLUMN("name", "Device", NAME, 0, 0),
     [D_API] = TUI_COLUMN("api", "api", WORD, 8, 6),
     [D_KERNELS] = TUI_COLUMN("kernel_wall_share", "kern%", SHARE, 7, 0),
-    [D_UTIL] = TUI_COLUMN("gpu_share", "util%", SHARE, 7, 0),
+    [D_UTIL] = TUI_COLUMN("gpu_share", "util%", SHARE, 7, 0, .if_known = true),
     [D_SM] = TUI_COLUMN("sm_share", "SM%", SHARE, 7, 2, .if_known = true),
     [D_OCCUPANCY] = TUI_COLUMN("sm_occupancy", "occ%", SHARE, 7, 3, .if_known = true),
     [D_TENSOR] = TUI_COLUMN("tensor_share", "tensor%", SHARE, 7, 2, .if_known = true),
     [D_DRAM] = TUI_COLUMN("dram_share", "DRAM%", SHARE, 7, 2, .if_known = true),
     [D_USED] = TUI_COLUMN("used_bytes", "used", BYTES, 9, 0, .if_known = true),
-    [D_TOTAL] = TUI_COLUMN("memory_bytes", "memory", BYTES, 9, 4),
+    [D_TOTAL] = TUI_COLUMN("memory_bytes", "memory", BYTES, 9, 4, .if_known = true),
     [D_POWER] = TUI_COLUMN("power_w", "power W", WORD, 9, 1, .if_known = true),
     [D_CLOCK] = TUI_COLUMN("clock_mhz", "MHz", WORD, 9, 3, .if_known = true),
     [D_TEMP] = TUI_COLUMN("temperature_c", "temp C", COUNT, 6, 1, .if_known = true),
@@ -169,7 +169,7 @@ static void explain_missing_metrics(struct tui_table *table, const struct tui_vi
                    "driver reports for the whole device (of a processor: its load)%s",
                    !tui_model_is_live(input->model) ? ", while a program runs"
                    : input->nvml                    ? ""
-                                                    : " (NVML: not here, n/a)");
+                                                    : " (not here: NVML is not available)");
     if (has_activity)
         tui_table_note(table, "SM%%: multiprocessors at work. occ%%: their warps, of all that fit. "
                               "tensor%%, FP%%: pipes at work. DRAM%%: of its bandwidth");
@@ -327,11 +327,11 @@ void tui_fill_host(struct tui_table *table, const struct tui_view_input *input)
         tui_table_note(table, "cpu: on a processor; blocked: waiting, GPU idle: of both, while no "
                               "device worked; queued: for a processor. By function");
     else
-        tui_table_note(table, "Where threads are: n/a (samples: perfkit run --cpu-sample)");
+        tui_table_note(table, "Where threads are: not recorded (perfkit run --cpu-sample)");
     if (launches)
         tui_table_note(table, "launched: device time of the work that a line launched");
     else
-        tui_table_note(table, "Which lines launch: n/a (call stacks: perfkit run --stacks)");
+        tui_table_note(table, "Which lines launch: not recorded (perfkit run --stacks)");
     if ((samples || launches) && tui_model_is_live(input->model))
         tui_table_note(table, "Native functions get their names when the run has ended");
     tui_note_extent(table, input, "Of");

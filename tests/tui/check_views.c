@@ -50,8 +50,8 @@ static void compare_views(bool ascii)
     shows("no loss known", 120, 24); /* the scene counts no calls */
     shows("rollup (sums by second)", 120, 24);
     tui_app_key(&app, '0');
-    shows("n/a (samples: perfkit run --cpu-sample)", 120, 24);
-    shows("n/a (call stacks: perfkit run --stacks)", 120, 24);
+    shows("Where threads are: not recorded", 120, 24);
+    shows("Which lines launch: not recorded", 120, 24);
     close_scene();
 }
 
@@ -251,7 +251,7 @@ START_TEST(lines_of_stacks)
     shows("GPU idle", 120, 24);
     shows("\\x1b[31mred (train.c:7)", 120, 24); /* sampled, and it launches */
     shows("launching", 140, 24);
-    lacks("n/a (", 120, 24);
+    lacks("not recorded", 120, 24);
     close_scene();
 }
 END_TEST
