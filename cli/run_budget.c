@@ -11,6 +11,7 @@
 #include "cli/command.h"
 #include "cli/run.h"
 #include "libprof/base/clock.h"
+#include "libprof/base/format.h"
 #include "libprof/include/prof.h"
 
 #define FEW_RECORDS 200            /* so few cost nothing */
@@ -207,9 +208,8 @@ static void start_budget(struct run *run)
     run->budget.opened_ns = prof_now_ns();
     run->overhead.due_ns = run->budget.opened_ns + SEARCH_NS;
     if (!overhead_start_thread(run, do_budget))
-        prof_ingest_note(
-            run->ingest, PROF_HEALTH_collector_degraded, "overhead degraded",
-            "no thread could be made: the budget of the recording overhead is not held", NULL);
+        prof_ingest_note(run->ingest, PROF_HEALTH_collector_degraded, "overhead degraded",
+                         "no thread could be made: what recording costs is not looked at", NULL);
 }
 
 static void step_budget(struct run *run)
@@ -217,48 +217,62 @@ static void step_budget(struct run *run)
     atomic_store(&run->budget.records, run->progress.total);
 }
 
-/* What recording cost of the whole run, as the report says it; before it can, by the looks. */
+/* What recording cost of the whole run, as the report says it. */
 static struct prof_overhead cost_of_run(const struct run *run)
 {
-    const struct budget *own = &run->budget;
     struct prof_capture *capture = NULL;
     struct prof_overhead cost = {0};
     int64_t after = 0;
     if (!prof_open(run->output.live, &capture, NULL))
-        prof_sampling_look(capture, &own->range, &after, &cost, NULL);
+        prof_sampling_look(capture, &run->budget.range, &after, &cost, NULL);
     prof_close(capture);
-    if (cost.source != PROF_OVERHEAD_SAMPLED)
-        cost = (struct prof_overhead){.of_run = own->over};
     return cost;
+}
+
+static void note_outcome(struct run *run, enum prof_health_code code, const char *why)
+{
+    char text[240];
+    snprintf(text, sizeof text, "the budget of %g %% was %s: %s", 100 * run->budget.share,
+             code == PROF_HEALTH_budget_kept       ? "kept"
+             : code == PROF_HEALTH_budget_exceeded ? "not kept"
+                                                   : "not shown to be kept",
+             why);
+    prof_ingest_note(run->ingest, code, NULL, text, NULL);
 }
 
 static void stop_budget(struct run *run, bool ran)
 {
+    const struct budget *own = &run->budget;
+    char why[160];
     overhead_stop_thread(run);
-    if (run->budget.capture)
-        prof_close(run->budget.capture);
-    if (!ran || !has_budget(run) || overhead_ended_bare(run) || run->progress.total < FEW_RECORDS)
+    if (own->capture)
+        prof_close(own->capture);
+    if (!ran || !has_budget(run) || overhead_ended_bare(run))
         return;
-    if (!run->budget.found) {
-        prof_ingest_note(run->ingest, PROF_HEALTH_collector_degraded, "overhead degraded",
-                         "the budget of the recording overhead was not held: no NVTX range "
-                         "repeated in time",
-                         NULL);
+    if (run->progress.total < FEW_RECORDS) {
+        note_outcome(run, PROF_HEALTH_budget_kept, "hardly anything was recorded");
+        return;
+    }
+    if (!own->found) {
+        note_outcome(run, PROF_HEALTH_budget_unknown, "no NVTX range repeated in time");
         return;
     }
     struct prof_overhead cost = cost_of_run(run);
-    if (cost.of_run > run->budget.share) {
-        char text[200];
-        snprintf(text, sizeof text,
-                 "the budget of the recording overhead was not held: about %.2g %% of the run "
-                 "instead of %g %%; %s",
-                 100 * cost.of_run, 100 * run->budget.share,
-                 cost.paused > 1 + run->budget.share
-                     ? "CUPTI goes on costing while nothing is recorded"
-                     : "longer runs come nearer to it");
-        prof_ingest_note(run->ingest, PROF_HEALTH_collector_degraded, "overhead degraded", text,
-                         NULL);
+    if (cost.source != PROF_OVERHEAD_SAMPLED) {
+        snprintf(why, sizeof why,
+                 "too few iterations were left out to measure what recording cost (some %s); "
+                 "longer runs say more",
+                 prof_percent(own->over).text);
+        note_outcome(run, PROF_HEALTH_budget_unknown, why);
+        return;
     }
+    bool kept = cost.of_run <= own->share;
+    snprintf(why, sizeof why, "recording added %s to the run's time%s",
+             prof_percent(cost.of_run).text,
+             kept                           ? ""
+             : cost.paused > 1 + own->share ? "; CUPTI goes on costing while nothing is recorded"
+                                            : "; longer runs come nearer to it");
+    note_outcome(run, kept ? PROF_HEALTH_budget_kept : PROF_HEALTH_budget_exceeded, why);
 }
 
 const struct run_feature run_budget = {

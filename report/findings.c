@@ -275,9 +275,8 @@ void prof_report_findings_analysed(const struct prof_findings *findings, char *o
 
 /* "1.42x [1.38, 1.47], measured over 1,529 recorded and 179 unrecorded iterations, ..."; "" where
  * nothing was to be measured. */
-void prof_report_overhead(const struct prof_findings *findings, char *out, size_t size)
+static void overhead_text(const struct prof_overhead *o, char *out, size_t size)
 {
-    const struct prof_overhead *o = &findings->overhead;
     out[0] = '\0';
     char left[120] = "";
     if (o->paused > 0 && o->source == PROF_OVERHEAD_MEASURED)
@@ -313,6 +312,23 @@ void prof_report_overhead(const struct prof_findings *findings, char *out, size_
             "n/a: recorded and unrecorded iterations lie side by side %s; 3 are needed: record for "
             "longer",
             prof_counted(o->pauses_used, "time", "times").text);
+}
+
+const struct prof_statement *prof_report_budget(const struct prof_report_data *data)
+{
+    for (size_t i = 0; i < data->trust.statement_count; i++) {
+        if (strncmp(data->trust.statements[i].code, "budget_", strlen("budget_")) == 0)
+            return &data->trust.statements[i];
+    }
+    return NULL;
+}
+
+void prof_report_overhead(const struct prof_report_data *data, char *out, size_t size)
+{
+    const struct prof_statement *budget = prof_report_budget(data);
+    overhead_text(&data->findings.overhead, out, size);
+    if (budget && budget->level == PROF_TRUST_WARNING)
+        prof_append(out, size, "%s%s", out[0] ? "; " : "", budget->text);
 }
 
 void prof_report_finding_net(const struct prof_finding *finding, char *out, size_t size)
@@ -463,7 +479,7 @@ void prof_report_text_findings(const struct prof_report_page *page,
             told && fits ? line : "");
     if (told && !fits)
         prof_report_wrap(page, 2, "", line);
-    prof_report_overhead(findings, line, sizeof line);
+    prof_report_overhead(data, line, sizeof line);
     if (line[0])
         prof_report_wrap(page, 4, "  Recording overhead: ", line);
     size_t count = 0;

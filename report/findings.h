@@ -29,7 +29,10 @@ void prof_report_finding_price(const struct prof_report_data *data,
 bool prof_report_finding_is_worst_phase(const struct prof_findings *findings,
                                         const struct prof_finding *finding);
 /* The recording overhead of the main phase; "" where it was not to be measured. */
-void prof_report_overhead(const struct prof_findings *findings, char *out, size_t size);
+void prof_report_overhead(const struct prof_report_data *data, char *out, size_t size);
+/* What the capture says of the budget of --overhead=PERCENT: "budget_kept", "budget_exceeded" or
+ * "budget_unknown" (prof_statement.code). NULL = there was none. */
+const struct prof_statement *prof_report_budget(const struct prof_report_data *data);
 /* The bound without it; "" where that is not known. */
 void prof_report_finding_net(const struct prof_finding *finding, char *out, size_t size);
 /* What the bound is the sum of: "28.7 ms idle around + 89.3 ms exposed memcpy". */

@@ -249,7 +249,7 @@ void prof_html_put_findings(FILE *out, const struct prof_html_page *page)
               "<code>perfkit explain RULE</code> shows how each is computed.</p>\n",
               out);
     }
-    prof_report_overhead(findings, line, sizeof line);
+    prof_report_overhead(page->data, line, sizeof line);
     if (line[0]) {
         fputs("<p class=\"faint\">Recording overhead: ", out);
         prof_html_text(out, line);

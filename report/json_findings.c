@@ -1,6 +1,7 @@
 /* What the rules found, as the member "findings" of JSON: all of it, with the phases, the recording
  * overhead, and the rules that were not checked. */
 #include <math.h>
+#include <string.h>
 
 #include "report/findings.h"
 
@@ -82,8 +83,10 @@ static void json_finding(struct prof_json *json, const struct prof_report_data *
     prof_json_end(json);
 }
 
-static void json_overhead(struct prof_json *json, const struct prof_overhead *o)
+static void json_overhead(struct prof_json *json, const struct prof_report_data *data)
 {
+    const struct prof_overhead *o = &data->findings.overhead;
+    const struct prof_statement *budget = prof_report_budget(data);
     bool known = o->source != PROF_OVERHEAD_UNKNOWN;
     prof_json_object(json, "overhead");
     prof_json_string(json, "source",
@@ -102,6 +105,10 @@ static void json_overhead(struct prof_json *json, const struct prof_overhead *o)
     prof_json_int(json, "pauses", o->pauses);
     prof_json_int(json, "pauses_used", o->pauses_used);
     prof_json_real(json, "of_run", o->source == PROF_OVERHEAD_SAMPLED ? o->of_run : NAN);
+    if (budget && strcmp(budget->code, "budget_unknown") != 0)
+        prof_json_bool(json, "budget_kept", budget->level == PROF_TRUST_NOTE);
+    else
+        prof_json_null(json, "budget_kept");
     prof_json_int(json, "events", o->events);
     prof_json_end(json);
 }
@@ -130,7 +137,7 @@ void prof_report_json_findings(struct prof_json *json, const struct prof_report_
         prof_json_end(json);
     }
     prof_json_end(json);
-    json_overhead(json, &findings->overhead);
+    json_overhead(json, data);
     prof_json_object(json, "coverage");
     prof_json_int(json, "device_ns", findings->coverage.device_ns);
     prof_json_int(json, "analysed_ns", findings->coverage.analysed_ns);

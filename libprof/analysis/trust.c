@@ -202,6 +202,9 @@ static struct prof_statement *state_words(struct work *w, const struct line *lin
     case PROF_HEALTH_collector_contended:
     case PROF_HEALTH_collector_yielded:
     case PROF_HEALTH_capture_kept:
+    case PROF_HEALTH_budget_kept:
+    case PROF_HEALTH_budget_exceeded:
+    case PROF_HEALTH_budget_unknown:
         return state(w, line->code, line->process, "%s%s", name.text, note);
     case PROF_HEALTH_capture_ring:
         if (line->value != PROF_UNKNOWN && *note)

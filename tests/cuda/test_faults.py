@@ -1,5 +1,6 @@
 """CUPTI and the driver misbehaving in every way that has been seen or is allowed: what the capture
 then holds and what its trust block says. The program never notices."""
+import json
 import unittest
 
 import replay
@@ -75,6 +76,23 @@ class Faults(replay.Case):
             self.assertLessEqual(abs(launched - 4 * len(kept)), 4 * len(gaps), option)
             self.assertEqual(self.count(db, "capture_health", "note LIKE '%the same id%'"), 0)
             self.assert_conserved(db)
+
+    def test_a_budget_that_cupti_does_not_let_hold(self):
+        """It is said on the terminal, in the trust block, the report and JSON."""
+        capture = self.new_capture()
+        line = self.run_line([replay.PROGRAM, "steps_slowed", "return"], capture, ("--overhead=10%",))
+        line.remove("--quiet")
+        result = self.plain(line, env=replay.e2e.clean_environment(LD_LIBRARY_PATH=replay.FAKES))
+        said = "the budget of 10 % was not kept: recording added [0-9.]+ % to the run's time; CUPTI goes on costing"
+        self.assertRegex(result.err.decode(), said)
+        db = self.open(capture)
+        level, note = db.execute("SELECT level, note FROM capture_health WHERE code = 'budget_exceeded'").fetchone()
+        self.assertEqual(level, "warning")
+        self.assertRegex(note, said)
+        text = " ".join(self.perfkit("report", capture).out.decode().split())
+        self.assertRegex(text, "Recording overhead: [^.].*" + said)
+        overhead = json.loads(self.perfkit("report", "--format=json", capture).out)["findings"]["overhead"]
+        self.assertIs(overhead["budget_kept"], False)
 
     def test_the_end_before_cuda_is_recorded(self):
         for option in ("--overhead=30%", "--overhead=measure"):

@@ -61,15 +61,17 @@ void play_topology(void); /* a device and a context */
 /* Each returns 0 when what it can see itself is right. */
 #define SCENARIOS_OF_WORK(X)                                                                       \
     X(basic)                                                                                       \
-    X(threads) X(driver) X(times) X(wrap) X(graph) X(streams) X(counted) X(twice) X(refused)       \
-        X(fork) X(replay) X(nothing) X(steps) X(steps_end)
+    X(threads)                                                                                     \
+    X(driver) X(times) X(wrap) X(graph) X(streams) X(counted) X(twice) X(refused) X(fork)          \
+        X(replay) X(nothing) X(steps) X(steps_slowed) X(steps_end)
 #define SCENARIOS_OF_CALLBACKS(X)                                                                  \
     X(profiler)                                                                                    \
     X(managed) X(managed_in_child) X(managed_in_plugin) X(unload_in_plugin) X(late_context)
 #define SCENARIOS_OF_EXACT(X)                                                                      \
     X(exact)                                                                                       \
-    X(exact_many) X(exact_waiting) X(exact_slow) X(exact_threads) X(exact_captures) X(exact_late)  \
-        X(exact_fork) X(exact_exit) X(exact_overdue) X(exact_cancelled)
+    X(exact_many)                                                                                  \
+    X(exact_waiting) X(exact_slow) X(exact_threads) X(exact_captures) X(exact_late) X(exact_fork)  \
+        X(exact_exit) X(exact_overdue) X(exact_cancelled)
 #define SCENARIOS(X) SCENARIOS_OF_WORK(X) SCENARIOS_OF_CALLBACKS(X) SCENARIOS_OF_EXACT(X)
 
 #define X(name) int scenario_##name(void);

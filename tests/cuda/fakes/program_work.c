@@ -209,21 +209,36 @@ int scenario_nothing(void)
     return 0;
 }
 
-/* Iterations, until recording has been switched off and on some times. */
-int scenario_steps(void)
+/* Iterations, until recording has been switched on `switched` times. From the first time on each
+ * takes `more_us` longer. */
+static int play_steps(unsigned switched, unsigned more_us)
 {
     uint64_t begin = play_now();
-    play_topology();
     unsigned more = 100;
     while (more > 0 && play_now() - begin < 20000000000u) {
-        more -= fake.stat(FAKE_SWITCHED) >= 3;
+        more -= fake.stat(FAKE_SWITCHED) >= switched;
         perfkit_range_push("step");
         for (unsigned i = 0; i < 4; i++)
             play_launch("_Z3addPfi");
         perfkit_range_pop();
-        usleep(500);
+        usleep(500 + (fake.stat(FAKE_SWITCHED) ? more_us : 0));
     }
     return more > 0;
+}
+
+int scenario_steps(void)
+{
+    play_topology();
+    return play_steps(3, 0);
+}
+
+/* As where the host is the bottleneck: CUPTI goes on costing once it was on. */
+int scenario_steps_slowed(void)
+{
+    play_topology();
+    play_launch("_Z3addPfi");
+    play_pause_ms(400); /* it is known that CUDA is used */
+    return play_steps(6, 2000);
 }
 
 /* Iterations that end before CUDA is recorded, and work that goes on without them. */
