@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <sqlite3.h>
@@ -176,7 +177,9 @@ static int sql_run(const struct cli_command *command, int argc, char **argv)
         .bare = !args.list,
         .flush = true,
         .name_max = args.list ? 0 : MAX_NAME};
-    bool is_file = operands.count == 2 || (operands.count && !access(operands.values[0], F_OK));
+    struct stat info;
+    bool is_file = operands.count == 2 ||
+                   (operands.count && !stat(operands.values[0], &info) && !S_ISDIR(info.st_mode));
     const char *path = is_file ? operands.values[0] : NULL;
     const char *query = operands.count > is_file ? operands.values[is_file] : NULL;
     char *given = query || args.list || isatty(STDIN_FILENO) ? NULL : read_query();
