@@ -4,7 +4,7 @@
  * too), so that a frame costs what the screen holds, however many events there are. */
 (function (P) {
   'use strict';
-  const GAP = 7, TEXT_ROW = 14, RULER = 24, GROUP = 22, LINE = 40;
+  const GAP = 7, TEXT_ROW = 14, RULER = 24, GROUP = 22, LINE = 40, LEAST_LINE = 32; /* two lines of text */
   const LEAST = 5, NARROW = 2, CHARACTER = 6.7;
 
   function palette() {
@@ -19,7 +19,7 @@
    * each is as high as `rows` says. */
   function layout(model, rows) {
     const places = model.tracks.map(() => -1e9), high = model.tracks.map((track, t) => rows.highOf(t));
-    const groups = [], lines = [], order = [];
+    const groups = [], lines = [], order = [], lineHigh = Math.max(LEAST_LINE, Math.round((LINE * rows.height) / rows.USUAL));
     let y = GAP, process = null, empty = 0;
     const takes = (t) => Math.max(model.tracks[t].rows.length * high[t], 14) + GAP;
     const put = (t) => {
@@ -33,7 +33,7 @@
     if (pinned.size) y += GAP;
     rows.lines.forEach((line) => {
       lines.push({ y, line: model.lines[line] });
-      y += LINE + GAP;
+      y += lineHigh + GAP;
     });
     rows.order.forEach((t) => {
       const track = model.tracks[t], folded = rows.folded.has(track.process);
@@ -46,7 +46,7 @@
       if (rows.empty.has(t)) empty += takes(t);
       else put(t);
     });
-    return { places, high, order, groups, lines, pinned, pinnedHeight, height: y, withEmpty: y + empty };
+    return { places, high, lineHigh, order, groups, lines, pinned, pinnedHeight, height: y, withEmpty: y + empty };
   }
 
   /* Distance between marks of the ruler: 1, 2 or 5 times a power of ten, about 120 pixels. */
@@ -195,15 +195,15 @@
 
     /* A step line as an area, the most of each pixel; pixels that are equally high are one rectangle. */
     function drawLine(view, line, y, width) {
-      const left = self.gutter, high = P.columns(line, view.from, view.to, width, model.endOf(line));
+      const tall = plan.lineHigh, left = self.gutter, high = P.columns(line, view.from, view.to, width, model.endOf(line));
       context.fillStyle = colours.bar;
       for (let x = 0, next; x < width; x = next) {
         for (next = x + 1; next < width && high[next] === high[x]; next++);
-        const height = Math.ceil((high[x] / (line.most || 1)) * (LINE - 2));
-        if (height) context.fillRect(left + x, y + LINE - height, next - x, height);
+        const height = Math.ceil((high[x] / (line.most || 1)) * (tall - 2));
+        if (height) context.fillRect(left + x, y + tall - height, next - x, height);
       }
       context.fillStyle = colours.line;
-      context.fillRect(left, y + LINE, width, 1);
+      context.fillRect(left, y + tall, width, 1);
     }
 
     function drawRuler(view, width) {
@@ -409,7 +409,7 @@
       if (y < RULER) return null;
       const group = !fixed && plan.groups.find((one) => below >= one.y && below < one.y + GROUP);
       if (group) return { process: group.process };
-      const at = !fixed && plan.lines.find((one) => below >= one.y && below < one.y + LINE);
+      const at = !fixed && plan.lines.find((one) => below >= one.y && below < one.y + plan.lineHigh);
       if (at) return x < self.gutter ? null : { line: at.line };
       const t = model.tracks.findIndex((track, k) => plan.pinned.has(k) === fixed && below >= plan.places[k] && below < plan.places[k] + Math.max(track.rows.length * plan.high[k], 14) + (x < self.gutter ? 4 : 0));
       if (t < 0) return null;

@@ -61,7 +61,7 @@
       context.fillStyle = P.css('--faint');
       context.font = '12px ui-monospace, "DejaVu Sans Mono", Consolas, monospace';
       context.textBaseline = 'middle';
-      context.fillText('whole run', 8, HIGH / 2, left - 12);
+      context.fillText(model.runs.length > 1 ? 'candidate' : 'whole run', 8, HIGH / 2, left - 12);
     }
 
     /* The axis has changed. */

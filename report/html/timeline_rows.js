@@ -14,7 +14,7 @@
 
   /* changed(): the rows must be laid out again. */
   P.TimelineRows = function (model, changed) {
-    const self = { lines: [], folded: new Set(), hidden: new Set(), empty: new Set(), heights: new Map(), height: HIGH, pinned: new Set(), order: [], foldsEmpty: true, refresh: () => {} };
+    const self = { lines: [], folded: new Set(), hidden: new Set(), empty: new Set(), heights: new Map(), height: HIGH, USUAL: HIGH, pinned: new Set(), order: [], foldsEmpty: true, refresh: () => {} };
     model.tracks.forEach((track) => {
       track.busy = track.rows.reduce((ns, row) => ns + model.busy[row.first + row.n] - model.busy[row.first], 0);
     });

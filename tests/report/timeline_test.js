@@ -570,6 +570,7 @@ const tests = {
     assert.strictEqual(dragged, 40, 'by its lower edge');
     await browser.run(`document.getElementById('timeline-rows').open = true; const s = document.getElementById('timeline-height'); s.value = 12; s.dispatchEvent(new Event('change'))`);
     assert.deepStrictEqual([...new Set((await plan()).high)], [12], 'all of them');
+    assert.strictEqual(await browser.run('return perfkit.timelineView.draw.plan.lineHigh'), 32, 'the lines above them, too');
     await browser.run(`const s = document.querySelector('#timeline-rows tbody select'); s.value = 48; s.dispatchEvent(new Event('change'));
       const all = document.getElementById('timeline-height'); all.value = 18; all.dispatchEvent(new Event('change'))`);
     const boxes = () => browser.run(`return [...document.querySelectorAll('#timeline-rows tbody input[aria-label^=Show]')].map((box) => box.checked)`);
