@@ -121,5 +121,9 @@ if __name__ == "__main__":
         sys.exit(77)
     sys.path.insert(0, targets)
     import device
-    device.Device() # ends with 77 where there is none
+    try:
+        device.Device()
+    except SystemExit:
+        print("SKIP: no OpenCL device")
+        raise
     unittest.main(argv=sys.argv[:1], verbosity=2)
