@@ -186,17 +186,25 @@ static void print_machine(const struct prof_report_page *page, const struct prof
     prof_report_when(info->start_realtime_ns, when, sizeof when);
     bool so_far = data->info->duration_ns == PROF_UNKNOWN && !data->filter;
     int64_t ran_ns = so_far ? prof_end_ns(data->capture) : info->duration_ns;
-    snprintf(line, sizeof line, "%s%s from %s on %s", prof_duration_ns(ran_ns).text,
+    snprintf(line, sizeof line, "%s%s", prof_duration_ns(ran_ns).text,
              !so_far || ran_ns == PROF_UNKNOWN ? ""
              : prof_report_ran_on(data->info)  ? " until this copy was kept"
-                                               : " so far",
-             when, host ? host : "");
+                                               : " so far");
+    if (strcmp(when, "n/a") != 0)
+        prof_append(line, sizeof line, " from %s", when);
+    if (info->host && host)
+        prof_append(line, sizeof line, " on %s", host);
     if (ended_well(page, data))
         prof_append(line, sizeof line, "; exit status 0");
     headline(page, "Ran", line);
-    snprintf(line, sizeof line, "%s, %s processors, %s", cpu ? cpu : "",
-             prof_count(info->cpu_count).text, kernel ? kernel : "");
-    headline(page, "Machine", line);
+    snprintf(line, sizeof line, "%s", info->cpu && cpu ? cpu : "");
+    if (info->cpu_count != PROF_UNKNOWN)
+        prof_append(line, sizeof line, "%s%s", *line ? ", " : "",
+                    prof_counted(info->cpu_count, "processor", "processors").text);
+    if (info->kernel && kernel)
+        prof_append(line, sizeof line, "%s%s", *line ? ", " : "", kernel);
+    if (*line)
+        headline(page, "Machine", line);
     free(host);
     free(cpu);
     free(kernel);
@@ -205,7 +213,7 @@ static void print_machine(const struct prof_report_page *page, const struct prof
 static void print_ending(const struct prof_report_page *page, const struct prof_report_data *data)
 {
     const struct prof_info *info = data->info;
-    char ending[96], line[256];
+    char ending[96];
     size_t with_events = 0;
     if (ended_well(page, data))
         return;
@@ -213,12 +221,13 @@ static void print_ending(const struct prof_report_page *page, const struct prof_
     for (size_t i = 0; i < data->process_count; i++)
         with_events += data->processes[i].has_events;
     bool bad = info->exit_signal > 0 || info->exit_status > 0;
-    fprintf(page->out, "%-*s%s%s%s", LABEL, "Ended",
-            bad ? prof_report_tone(page, PROF_TONE_BAD) : "", ending, prof_report_plain(page));
-    snprintf(line, sizeof line, "; %s process%s, %s with events",
-             prof_count((int64_t)data->process_count).text, data->process_count == 1 ? "" : "es",
-             prof_count((int64_t)with_events).text);
-    fprintf(page->out, "%s\n", line);
+    bool known = strcmp(ending, "n/a") != 0;
+    fprintf(page->out, "%-*s%s%s%s%s%s, %s with events\n", LABEL, known ? "Ended" : "Processes",
+            bad ? prof_report_tone(page, PROF_TONE_BAD) : "", known ? ending : "",
+            prof_report_plain(page), known ? "; " : "",
+            known ? prof_counted((int64_t)data->process_count, "process", "processes").text
+                  : prof_count((int64_t)data->process_count).text,
+            prof_count((int64_t)with_events).text);
 }
 
 /* Every figure below is of the rest. */
@@ -340,8 +349,10 @@ static void print_device(const struct prof_report_page *page, const struct prof_
     char *api = prof_report_cut(device ? device->api : NULL, 20);
     double window = row->window_ns > 0 ? (double)row->window_ns : 0.0 / 0.0;
     const char *label = prof_report_device_label(device);
-    fprintf(page->out, "\n%s%s%s: %s (%s", prof_report_tone(page, PROF_TONE_HEAD), label,
-            prof_report_plain(page), name ? name : "", api ? api : "n/a");
+    bool named = device && device->name;
+    fprintf(page->out, "\n%s%s%s%s%s (%s", prof_report_tone(page, PROF_TONE_HEAD), label,
+            prof_report_plain(page), named ? ": " : "", named && name ? name : "",
+            api ? api : "n/a");
     if (device && device->memory_bytes > 0)
         fprintf(page->out, ", %s", prof_bytes_of(device->memory_bytes).text);
     fputs(")\n", page->out);
