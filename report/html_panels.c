@@ -298,51 +298,58 @@ void prof_html_put_ranks(FILE *out, const struct prof_html_page *page)
 
 #define COMPARED_ROWS 25
 #define SUBJECT_CELLS 100
+#define LABEL_BYTES 48u
 
-static const char *capture_file_name(struct prof_capture *capture)
+static const char *capture_path(struct prof_capture *capture)
 {
-    const char *path = prof_info(capture)->path, *slash = path ? strrchr(path, '/') : NULL;
-    return slash ? slash + 1 : path ? path : "";
+    const char *path = prof_info(capture)->path;
+    return path ? path : "";
 }
 
-/* Bytes that the names of all files begin with, up to a sign that ends a word. */
-static size_t common_begin(const char *name, const struct prof_report_options *given,
-                           const char *candidate)
+/* Bytes that two paths have in common at their beginnings or ends, up to a sign that ends a word.
+ */
+static size_t common_begin(const char *a, const char *b)
 {
-    size_t same = strlen(name), end = 0;
-    for (size_t i = 0; i <= given->other_count; i++) {
-        const char *other =
-            i < given->other_count ? capture_file_name(given->others[i].capture) : candidate;
-        size_t k = 0;
-        while (k < same && name[k] == other[k])
-            k++;
-        same = k;
-    }
-    for (size_t k = 0; k < same; k++)
-        end = strchr("._-", name[k]) ? k + 1 : end;
+    size_t end = 0;
+    for (size_t k = 0; a[k] && a[k] == b[k]; k++)
+        end = strchr("/._-", a[k]) ? k + 1 : end;
     return end;
 }
 
-/* What distinguishes the captures of a page: the files' names without what is common. */
+static size_t common_end(const char *a, const char *b)
+{
+    size_t length = strlen(a), other = strlen(b), begin = 0;
+    for (size_t k = 1; k <= length && k <= other && a[length - k] == b[other - k]; k++)
+        begin = strchr("/._-", a[length - k]) ? k : begin;
+    return begin;
+}
+
+/* What distinguishes the captures of a page: the files' paths without what all of them have. */
 static void label_capture(const struct prof_html_page *page, struct prof_html_other *other,
                           const struct prof_report_options *given)
 {
-    const char *name = capture_file_name(other->data.capture);
-    size_t number = (size_t)(other - page->others), same = 1;
-    const char *dot = strrchr(name, '.');
-    size_t begin = common_begin(name, given, capture_file_name(page->data->capture));
-    size_t length = dot && dot > name + begin ? (size_t)(dot - name) - begin : 0;
-    if (!length) /* nothing distinguishes it */
-        begin = 0, length = dot && dot > name ? (size_t)(dot - name) : strlen(name);
-    name += begin;
+    const char *own = capture_path(page->data->capture), *path = capture_path(other->data.capture);
+    size_t number = (size_t)(other - page->others), begin = common_begin(path, own);
+    size_t end = common_end(path, own), length = strlen(path);
+    for (size_t i = 0; i < given->other_count; i++) {
+        const char *one = capture_path(given->others[i].capture);
+        size_t from = common_begin(path, one), to = common_end(path, one);
+        begin = from < begin ? from : begin;
+        end = to < end ? to : end;
+    }
+    length = begin + end < length ? length - begin - end : 0;
     if (!number)
-        name = "baseline", length = 8;
-    snprintf(other->label, sizeof other->label - 8, "%.*s",
-             prof_report_head(name, length < 48 ? length : 48), name);
+        snprintf(other->label, sizeof other->label, "baseline");
+    else
+        snprintf(other->label, sizeof other->label, "%s%.*s",
+                 strspn(path + begin, "0123456789") >= length ? "capture " : "",
+                 prof_report_head(path + begin, length < LABEL_BYTES ? length : LABEL_BYTES),
+                 path + begin);
+    bool taken = (number && !length) || !strcmp(other->label, "candidate");
     for (size_t i = 0; i < number; i++)
-        same += !strncmp(page->others[i].label, other->label, strlen(other->label));
-    if (same > 1 || !strcmp(other->label, "candidate"))
-        prof_append(other->label, sizeof other->label, " %zu", number + 1);
+        taken |= !strcmp(page->others[i].label, other->label);
+    if (taken)
+        snprintf(other->label, sizeof other->label, "#%zu", number + 1);
 }
 
 /* PROF_OK too where they cannot be compared, and says so in `c`. */
