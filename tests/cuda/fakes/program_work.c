@@ -238,7 +238,7 @@ int scenario_steps_slowed(void)
     play_topology();
     play_launch("_Z3addPfi");
     play_pause_ms(400); /* it is known that CUDA is used */
-    return play_steps(6, 2000);
+    return play_steps(9, 2000);
 }
 
 /* Iterations that end before CUDA is recorded, and work that goes on without them. */
