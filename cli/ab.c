@@ -77,27 +77,14 @@ static unsigned first_of(unsigned i)
     return (unsigned)__builtin_parity(i);
 }
 
-/* On a terminal a line that is written over, with the time that is left by the turns so far;
- * `printed`: what the runs print stands between. */
-static void show_turn(const char *what, unsigned turn, unsigned turns, const char *side,
-                      bool printed, const uint64_t *begun_ns)
-{
-    if (printed || !isatty(STDERR_FILENO))
-        cli_say("ab", "%s %u of %u: %s", what, turn + 1, turns, side);
-    else if (!begun_ns || !turn)
-        cli_show_progress("ab", "%s %u of %u: %s", what, turn + 1, turns, side);
-    else
-        cli_show_progress(
-            "ab", "%s %u of %u: %s, about %s left", what, turn + 1, turns, side,
-            prof_duration((double)(prof_now_ns() - *begun_ns) / turn * (turns - turn)).text);
-}
-
 static enum prof_status warm_up(struct gate_recorder *recorder, const struct options *args,
                                 unsigned count, struct prof_error *err)
 {
     enum prof_status status = PROF_OK;
     for (unsigned i = 0; !status && i < 2 * count; i++) {
-        show_turn("warm-up", i, 2 * count, side_names[i % 2], args->gate.show_output, NULL);
+        char turn[64];
+        snprintf(turn, sizeof turn, "warm-up %u of %u: %s", i + 1, 2 * count, side_names[i % 2]);
+        gate_show_turn("ab", turn, 0, 0, 0, args->gate.show_output);
         status = gate_record_warm(recorder, args->lines[i % 2], err);
     }
     return status;
@@ -113,7 +100,9 @@ static enum prof_status record_up_to(struct gate_recorder *recorder, const struc
     *begun_ns = *begun_ns ? *begun_ns : prof_now_ns();
     for (unsigned turn = 2 * (unsigned)sides[BASE].count; !status && turn < 2 * runs; turn++) {
         unsigned pair = turn / 2, side = first_of(pair) ^ (turn % 2);
-        show_turn("run", turn, 2 * all, side_names[side], args->gate.show_output, begun_ns);
+        char text[64];
+        snprintf(text, sizeof text, "run %u of %u: %s", turn + 1, 2 * all, side_names[side]);
+        gate_show_turn("ab", text, *begun_ns, turn, 2 * all - turn, args->gate.show_output);
         status = gate_record(recorder, side_names[side], pair + 1, args->lines[side], &iterations,
                              SESSION, &sides[side], err);
         if (status && !recorder->signal) {

@@ -11,6 +11,7 @@
 #include "cli/gate.h"
 #include "cli/output_name.h"
 #include "libprof/base/array.h"
+#include "libprof/base/clock.h"
 #include "report/gate_words.h"
 
 /* ---- options and outputs --------------------------------------------------------------------- */
@@ -307,9 +308,13 @@ static enum prof_status record_more(const struct options *args, struct gate_reco
 {
     struct prof_run_options iterations = gate_iterations(&args->gate);
     enum prof_status status = PROF_OK;
-    while (!status && sides->cand.count < units) {
+    uint64_t begun_ns = prof_now_ns();
+    for (unsigned done = 0; !status && sides->cand.count < units; done++) {
         unsigned number = (unsigned)sides->cand.count + 1;
-        cli_say("gate", "run %u of at most %u: %s", number, args->max_units, args->rerun);
+        char text[64];
+        snprintf(text, sizeof text, "run %u of at most %u", number, args->max_units);
+        gate_show_turn("gate", text, begun_ns, done, (unsigned)(units - sides->cand.count),
+                       args->gate.show_output);
         status =
             gate_record(recorder, "cand", number, args->rerun, &iterations, 0, &sides->cand, err);
     }
@@ -351,6 +356,7 @@ static int run_gate(const struct options *args, const struct gate_config *config
     if (args->rerun)
         status = gate_record_open(&recorder, "gate", &args->gate, args->keep, err);
     status = status ? status : compare_with_baseline(args, config, &recorder, sides, &result, err);
+    cli_wipe_progress();
     if (status)
         cli_say("gate", "%s", err->message);
     if (args->rerun)

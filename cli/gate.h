@@ -106,6 +106,11 @@ enum prof_status gate_record_open(struct gate_recorder *recorder, const char *co
                                   const struct gate_options *options, const char *keep,
                                   struct prof_error *err);
 
+/* Which run comes. On a terminal a line that is written over, with the time that the `left` ones
+ * take by the `done` ones since `begun_ns`; `printed`: what the runs print stands between. */
+void gate_show_turn(const char *command, const char *text, uint64_t begun_ns, unsigned done,
+                    unsigned left, bool printed);
+
 /* Run `line` with the shell without recording it: its caches, and those of the machine, are warm
  * then. */
 enum prof_status gate_record_warm(struct gate_recorder *recorder, const char *line,

@@ -15,6 +15,8 @@
 #include "cli/command.h"
 #include "cli/gate.h"
 #include "libprof/base/array.h"
+#include "libprof/base/clock.h"
+#include "libprof/base/format.h"
 #include "libprof/store/store.h"
 
 /* ---- in -------------------------------------------------------------------------------------- */
@@ -247,6 +249,18 @@ static void unwatch(void)
 }
 
 /* ---- runs ------------------------------------------------------------------------------------ */
+
+void gate_show_turn(const char *command, const char *text, uint64_t begun_ns, unsigned done,
+                    unsigned left, bool printed)
+{
+    if (printed || !isatty(STDERR_FILENO))
+        cli_say(command, "%s", text);
+    else if (!done)
+        cli_show_progress(command, "%s", text);
+    else
+        cli_show_progress(command, "%s, about %s left", text,
+                          prof_duration((double)(prof_now_ns() - begun_ns) / done * left).text);
+}
 
 enum prof_status gate_record_open(struct gate_recorder *recorder, const char *command,
                                   const struct gate_options *options, const char *keep,

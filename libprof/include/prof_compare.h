@@ -249,7 +249,7 @@ struct prof_compare_options {
     X(PASS, "PASS", "no change that matters, and it would have been seen")                         \
     X(IMPROVED, "IMPROVED", "clearly better")                                                      \
     X(CHANGED, "CHANGED", "a metric differs, which is reported and accepted")                      \
-    X(UNDERPOWERED, "UNDERPOWERED", "too noisy to detect a change that matters")                   \
+    X(UNDERPOWERED, "UNDERPOWERED", "not decided: noise may hide a change that matters")                   \
     X(SUSPECT, "SUSPECT", "probably worse; more runs are needed to decide")                        \
     X(ENV, "ENV", "worse, as the device's clock was")                                              \
     X(FAIL, "FAIL", "worse, beyond doubt")                                                         \
