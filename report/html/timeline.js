@@ -364,8 +364,8 @@
       t.redraw();
     });
 
-    const roomFor = () => Math.max(240, place.classList.contains('full')
-      ? window.innerHeight - (scroll.getBoundingClientRect().top - place.getBoundingClientRect().top) - 150 : Math.floor(window.innerHeight * 0.75));
+    const roomFor = () => Math.floor(Math.max(240, place.classList.contains('full')
+      ? window.innerHeight - (scroll.getBoundingClientRect().top - place.getBoundingClientRect().top) - 150 : window.innerHeight * 0.75));
     function resize() {
       const width = scroll.clientWidth;
       if (!width) return;
@@ -373,6 +373,7 @@
       /* Under the pointer it becomes lower only when that has left: else a wheel that zooms would be over something else. */
       const height = Math.min(scroll.matches(':hover') ? Math.max(all, draw.height || 0) : all, roomFor());
       draw.resize(width, height);
+      scroll.style.setProperty('--room', height + 'px');
       spacer.style.height = Math.max(0, all - height) + 'px';
       draw.draw(view);
       map.resize(width);

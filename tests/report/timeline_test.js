@@ -587,8 +587,11 @@ const tests = {
     await browser.run(`const s = document.getElementById('timeline-order'); s.value = 'name'; s.dispatchEvent(new Event('change'))`);
     const names = await browser.run(`const t = perfkit.timelineView; return t.draw.plan.order.map((k) => t.model.tracks[k].label)`);
     assert.deepStrictEqual(names, names.slice().sort());
+    await browser.run(`const s = document.getElementById('timeline-height'); s.value = 48; s.dispatchEvent(new Event('change'))`);
     await browser.keys('e');
     assert.strictEqual((await plan()).full, true);
+    assert.deepStrictEqual(await browser.run(`const scroll = document.querySelector('.timeline-scroll'); return [scroll.clientHeight, scroll.scrollHeight > scroll.clientHeight]`),
+      [(await plan()).canvas, true], 'what does not fit is scrolled, and nothing is empty');
     await browser.keys(ESCAPE + ESCAPE);
     assert.strictEqual((await plan()).full, false);
     await isQuiet(browser, url);
