@@ -157,7 +157,7 @@ static struct level *depth_level_of(uint32_t domain)
 
 struct nvtx_open *nvtx_open_ranges(void)
 {
-    return depth_level_of(0) ? &my_blocks->open : NULL;
+    return my_blocks || depth_level_of(0) ? &my_blocks->open : NULL;
 }
 
 /* Deeper than MARKED only what lies under a level that was not recorded cannot be kept. */
