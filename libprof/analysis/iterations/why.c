@@ -233,33 +233,40 @@ struct candidate {
     const struct prof_part_piece *piece;
 };
 
+static bool is_candidate(const struct prof_iteration_part *part, const struct usual *u, size_t p,
+                         int64_t more, int64_t largest)
+{
+    return (double)part->more_ns >= OF_ALL * (double)more && part->ns > u->most[p] &&
+           (double)part->more_ns >= OF_LARGEST * (double)largest;
+}
+
 static struct candidate first_cause(const struct work *w, const struct prof_dissected *one,
                                     const struct prof_dissected *model,
                                     const struct prof_iteration_part *parts, const struct usual *u,
                                     int64_t more)
 {
     struct candidate first = {.piece = NULL};
+    size_t count = w->parts.parts.count;
     int64_t largest = 0;
-    bool direct = false;
-    for (int pass = 0; pass < 2; pass++) {
-        for (size_t p = 0; p < w->parts.parts.count; p++) {
-            const struct prof_iteration_part *part = &parts[p];
-            bool names = (double)part->more_ns >= OF_ALL * (double)more && part->ns > u->most[p];
-            if (!names)
-                continue;
-            if (!pass) {
-                largest = part->more_ns > largest ? part->more_ns : largest;
-                continue;
-            }
-            if ((double)part->more_ns < OF_LARGEST * (double)largest ||
-                (direct && is_consequence(part->kind)))
-                continue;
-            const struct prof_part_piece *piece = onset(one, model, (uint32_t)p, part->more_ns);
-            bool better = !direct && !is_consequence(part->kind);
-            if (piece && (!first.piece || better || piece->begin < first.piece->begin))
-                first = (struct candidate){p, piece};
-            direct |= piece && !is_consequence(part->kind);
-        }
+    bool direct = false, computes = false;
+    for (size_t p = 0; p < count; p++)
+        if (is_candidate(&parts[p], u, p, more, 0) && parts[p].more_ns > largest)
+            largest = parts[p].more_ns;
+    for (size_t p = 0; p < count; p++)
+        computes |=
+            parts[p].kind == PROF_PART_OF_HOST && is_candidate(&parts[p], u, p, more, largest);
+    for (size_t p = 0; p < count; p++) {
+        const struct prof_iteration_part *part = &parts[p];
+        /* A thread that computes longer is preempted more often, too. */
+        bool follows =
+            is_consequence(part->kind) || (computes && part->kind == PROF_PART_OF_PREEMPTED);
+        if (!is_candidate(part, u, p, more, largest) || (direct && follows))
+            continue;
+        const struct prof_part_piece *piece = onset(one, model, (uint32_t)p, part->more_ns);
+        bool better = !direct && !follows;
+        if (piece && (!first.piece || better || piece->begin < first.piece->begin))
+            first = (struct candidate){p, piece};
+        direct |= piece && !follows;
     }
     return first;
 }
