@@ -1,8 +1,9 @@
 /* How often `perfkit report --why` names the cause that was planted in a slow iteration, and how
  * often it names one where nothing was planted:
- *     bench_slow_steps FIRST_SEED LAST_SEED [FORM]
+ *     bench_slow_steps FIRST_SEED LAST_SEED [FORM [FOLDER]]
  * FORM: 0, or 1 for the second forms (tests/diagnosis/slow_steps.h). Of form 0 the seeds 1 to 10
- * were looked at while the rules were made. PERFKIT_VERBOSE=1 says what was named instead. */
+ * were looked at while the rules were made. PERFKIT_VERBOSE=1 says what was named instead.
+ * FOLDER: the captures are left there, as KIND-SEED.sqlite, and not scored. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,6 +54,14 @@ static void score_run(enum slow_kind kind, uint64_t seed, struct score *score)
 }
 
 static int first_seed, last_seed;
+static const char *folder;
+
+static void save_run(enum slow_kind kind, int seed)
+{
+    char path[512];
+    snprintf(path, sizeof path, "%s/%s-%d.sqlite", folder, slow_kind_name(kind), seed);
+    ck_assert_msg(slow_steps_save(kind, form, (uint64_t)seed, path), "%s", path);
+}
 
 /* Scenes check what they do, which Check only allows in a test. */
 START_TEST(score_all)
@@ -60,8 +69,14 @@ START_TEST(score_all)
     int right = 0, runs = 0;
     for (int kind = 0; kind < SLOW_KINDS; kind++) {
         struct score score = {0};
-        for (int seed = first_seed; seed <= last_seed; seed++)
-            score_run((enum slow_kind)kind, (uint64_t)seed, &score);
+        for (int seed = first_seed; seed <= last_seed; seed++) {
+            if (folder)
+                save_run((enum slow_kind)kind, seed);
+            else
+                score_run((enum slow_kind)kind, (uint64_t)seed, &score);
+        }
+        if (folder)
+            continue;
         if (kind == SLOW_KIND_NOTHING) {
             printf("%-18s a cause is named in %d of %lld iterations\n", slow_kind_name(kind),
                    score.named, score.iterations);
@@ -73,19 +88,21 @@ START_TEST(score_all)
         right += score.right;
         runs += score.runs;
     }
-    printf("right: %d of %d\n", right, runs);
+    if (!folder)
+        printf("right: %d of %d\n", right, runs);
 }
 END_TEST
 
 int main(int argc, char **argv)
 {
     if (argc < 3) {
-        fprintf(stderr, "usage: %s FIRST_SEED LAST_SEED [FORM]\n", argv[0]);
+        fprintf(stderr, "usage: %s FIRST_SEED LAST_SEED [FORM [FOLDER]]\n", argv[0]);
         return 2;
     }
     first_seed = atoi(argv[1]);
     last_seed = atoi(argv[2]);
     form = argc > 3 && atoi(argv[3]) == 1;
+    folder = argc > 4 ? argv[4] : NULL;
     verbose = getenv("PERFKIT_VERBOSE") != NULL;
     Suite *suite = suite_create("slow_steps");
     TCase *all = tcase_create("all");

@@ -375,7 +375,7 @@ static void run_step(struct program *p, int step)
     }
 }
 
-struct prof_capture *slow_steps_record(enum slow_kind kind, int form, uint64_t seed)
+static struct scene run_program(enum slow_kind kind, int form, uint64_t seed)
 {
     static const char *const names[] = {"embed", "matmul", "softmax", "norm"};
     struct program p = {.kind = kind,
@@ -412,7 +412,19 @@ struct prof_capture *slow_steps_record(enum slow_kind kind, int form, uint64_t s
     planted_thread = p.ranks && form ? 2 : 1;
     for (int step = 0; step < p.steps; step++)
         run_step(&p, step);
-    return scene_close(&p.s);
+    return p.s;
+}
+
+struct prof_capture *slow_steps_record(enum slow_kind kind, int form, uint64_t seed)
+{
+    struct scene s = run_program(kind, form, seed);
+    return scene_close(&s);
+}
+
+bool slow_steps_save(enum slow_kind kind, int form, uint64_t seed, const char *path)
+{
+    struct scene s = run_program(kind, form, seed);
+    return scene_save(&s, path, "");
 }
 
 const struct prof_iteration_row *slow_steps_planted(const struct prof_iteration_list *list)

@@ -38,6 +38,8 @@ const char *slow_kind_name(enum slow_kind kind);
 
 /* The capture of such a program, open; the same for the same form (0, 1) and seed, from 1. */
 struct prof_capture *slow_steps_record(enum slow_kind kind, int form, uint64_t seed);
+/* The same, left at `path`. */
+bool slow_steps_save(enum slow_kind kind, int form, uint64_t seed, const char *path);
 /* The planted iteration of the last one in its list; NULL = none. */
 const struct prof_iteration_row *slow_steps_planted(const struct prof_iteration_list *list);
 

@@ -81,7 +81,8 @@ static bool add_activity_overlay(void *user, const struct prof_event_row *row)
                        end);
 }
 
-/* Ranges that `perfkit run --pytorch` makes of Python's garbage collections. */
+/* Ranges that `perfkit run --pytorch` makes of Python's garbage collections; traces lack the
+ * domain. */
 static bool add_collection(void *user, sqlite3_stmt *row)
 {
     int64_t begin = prof_column_int(row, 0), duration = prof_column_size(row, 2);
@@ -132,10 +133,10 @@ enum prof_status prof_overlays_read(struct prof_overlays **overlays, struct prof
     enum prof_status status = prof_event_rows(capture, &query, add_activity_overlay, o, err);
     if (!status)
         status = prof_scan(capture,
-                           "SELECT r.start, r.thread, r.duration, CAST(substr(s.value, 32) AS INTEGER) "
-                           "FROM string d CROSS JOIN range r ON r.domain = d.id "
-                           "JOIN string s ON s.id = r.name WHERE d.value = 'Python' "
-                           "AND s.value GLOB 'garbage collection, generation [0-2]'",
+                           "SELECT r.start, r.thread, r.duration, CAST(substr(s.value, 32) AS "
+                           "INTEGER) FROM string s CROSS JOIN range r ON r.name = s.id LEFT JOIN "
+                           "string d ON d.id = r.domain WHERE s.value GLOB 'garbage collection, "
+                           "generation [0-2]' AND (r.domain IS NULL OR d.value = 'Python')",
                            add_collection, o, err);
     if (!status)
         status = prof_scan(capture,
