@@ -242,7 +242,7 @@ static void parts_add_up(const struct prof_iteration_why *why)
 START_TEST(the_first_cause_is_named)
 {
     enum slow_kind kind = (enum slow_kind)(_i % SLOW_KINDS);
-    int form = _i / SLOW_KINDS % 2, seed = 1 + _i / SLOW_KINDS / 2;
+    int form = _i / SLOW_KINDS % 2, seed = 1 + 4 * form + _i / SLOW_KINDS / 2;
     struct prof_error err = {0};
     struct prof_iteration_choice explain = {.slow = 1000};
     capture = slow_steps_record(kind, form, (uint64_t)seed);

@@ -87,8 +87,9 @@ static void collect_garbage(struct program *p, int name, int64_t ns)
 { /* a range as --pytorch makes one */
     scene_sql(&p->s,
               "INSERT INTO range(start, duration, thread, name, domain, depth) "
-              "VALUES(%lld, %lld, 1, %d, 909, 0)",
-              (long long)p->s.host, (long long)ns, name);
+              "VALUES(%lld, %lld, 1, %d, %s, 0)",
+              (long long)p->s.host, (long long)ns, name,
+              p->form ? "NULL" : "909"); /* imported traces have no domain */
     scene_host(&p->s, ns);
 }
 
@@ -189,8 +190,11 @@ static void plant_piece(struct program *p, int k)
     case SLOW_KIND_PREEMPTED_THREAD:
         pause_host(p, 3, STACK_STEP, ns);
         break;
-    case SLOW_KIND_LOGGING:
-        pause_host(p, 1, STACK_LOG, ns);
+    case SLOW_KIND_LOGGING: /* who works longer is preempted more often */
+        for (int i = 0; i < 8; i++) {
+            pause_host(p, 1, STACK_LOG, ns / 8);
+            pause_host(p, 3, STACK_STEP, ns / 6);
+        }
         break;
     case SLOW_KIND_COLLECTION:
         collect_garbage(p, 911, ns);
