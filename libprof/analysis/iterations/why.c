@@ -233,8 +233,8 @@ struct candidate {
     const struct prof_part_piece *piece;
 };
 
-static bool is_candidate(const struct prof_iteration_part *part, const struct usual *u, size_t p,
-                         int64_t more, int64_t largest)
+static bool part_may_be_cause(const struct prof_iteration_part *part, const struct usual *u,
+                              size_t p, int64_t more, int64_t largest)
 {
     return (double)part->more_ns >= OF_ALL * (double)more && part->ns > u->most[p] &&
            (double)part->more_ns >= OF_LARGEST * (double)largest;
@@ -250,17 +250,17 @@ static struct candidate first_cause(const struct work *w, const struct prof_diss
     int64_t largest = 0;
     bool direct = false, computes = false;
     for (size_t p = 0; p < count; p++)
-        if (is_candidate(&parts[p], u, p, more, 0) && parts[p].more_ns > largest)
+        if (part_may_be_cause(&parts[p], u, p, more, 0) && parts[p].more_ns > largest)
             largest = parts[p].more_ns;
     for (size_t p = 0; p < count; p++)
         computes |=
-            parts[p].kind == PROF_PART_OF_HOST && is_candidate(&parts[p], u, p, more, largest);
+            parts[p].kind == PROF_PART_OF_HOST && part_may_be_cause(&parts[p], u, p, more, largest);
     for (size_t p = 0; p < count; p++) {
         const struct prof_iteration_part *part = &parts[p];
         /* A thread that computes longer is preempted more often, too. */
         bool follows =
             is_consequence(part->kind) || (computes && part->kind == PROF_PART_OF_PREEMPTED);
-        if (!is_candidate(part, u, p, more, largest) || (direct && follows))
+        if (!part_may_be_cause(part, u, p, more, largest) || (direct && follows))
             continue;
         const struct prof_part_piece *piece = onset(one, model, (uint32_t)p, part->more_ns);
         bool better = !direct && !follows;
