@@ -241,9 +241,6 @@ static enum prof_report_format stats_format(const struct report_options *args)
 static enum prof_status write_stats(struct prof_capture *capture, const struct report_options *args,
                                     struct prof_report_options options, struct prof_error *err)
 {
-    struct ticker ticker = {.what = "--stats"};
-    options.progress = isatty(STDOUT_FILENO) ? NULL : show_report_progress;
-    options.progress_context = &ticker;
     enum prof_status status =
         prof_report_write_stats(capture, &options, args->stats, stats_format(args), stdout, err);
     cli_wipe_progress();
@@ -373,6 +370,23 @@ static void await_pager(pid_t pager)
     }
 }
 
+static enum prof_status write_part(struct prof_capture *capture, const struct report_options *args,
+                                   const struct prof_report_options *options,
+                                   struct prof_error *err)
+{
+    enum prof_report_format format = stats_format(args);
+    const char *name = args->format == FORMAT_NONE ? "text" : format_words[args->format];
+    if (args->stats)
+        return write_stats(capture, args, *options, err);
+    if (args->ranks)
+        return prof_report_write_ranks(capture, options, format, stdout, err);
+    if (args->memory)
+        return prof_report_write_memory(capture, options, format, stdout, err);
+    if (args->iterations || args->why)
+        return prof_report_write_iterations(capture, options, format, stdout, err);
+    return prof_report_find(name)->write(capture, options, stdout, err);
+}
+
 static enum prof_status show_report(struct prof_capture *capture, const struct report_options *args,
                                     struct prof_report_options options, struct prof_error *err)
 {
@@ -382,18 +396,14 @@ static enum prof_status show_report(struct prof_capture *capture, const struct r
     if (!args->top && args->findings == UINT_MAX)
         options.lines = terminal_lines(stdout);
     options.colour = terminal_colour(stdout);
-    if (args->stats)
-        return write_stats(capture, args, options, err);
-    if (args->ranks)
-        return prof_report_write_ranks(capture, &options, stats_format(args), stdout, err);
-    if (args->memory)
-        return prof_report_write_memory(capture, &options, stats_format(args), stdout, err);
     options.why = args->why;
-    if (args->iterations || args->why)
-        return prof_report_write_iterations(capture, &options, stats_format(args), stdout, err);
-    const char *format = args->format == FORMAT_NONE ? "text" : format_words[args->format];
-    pid_t pager = args->all && !strcmp(format, "text") ? start_pager() : 0;
-    enum prof_status status = prof_report_find(format)->write(capture, &options, stdout, err);
+    bool fits = options.lines && !args->all && !parts_wanted(args);
+    bool is_text = args->format == FORMAT_NONE || stats_format(args) == PROF_REPORT_TEXT;
+    struct ticker ticker = {.what = "--stats"};
+    options.progress = args->stats && !isatty(STDOUT_FILENO) ? show_report_progress : NULL;
+    options.progress_context = &ticker;
+    pid_t pager = is_text && !fits ? start_pager() : 0;
+    enum prof_status status = write_part(capture, args, &options, err);
     await_pager(pager);
     return status;
 }

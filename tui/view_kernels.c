@@ -411,7 +411,11 @@ void tui_fill_kernel(struct tui_table *table, const struct tui_view_input *input
     if (input->target < 0 || (size_t)input->target >= model->kernels.count)
         return;
     const struct tui_kernel *k = &model->kernels.data[input->target];
-    tui_table_line(table, TUI_STRONG, "%s", *k->name ? k->name : "n/a");
+    const char *name = *k->name ? k->name : "n/a";
+    for (size_t length; *name; name += length) { /* over as many lines as it needs */
+        length = tui_line_length(name, 76);
+        tui_table_line(table, TUI_STRONG, "%.*s", (int)length, name);
+    }
     tui_table_line(table, TUI_NORMAL, "since the start: %s, %s, mean %s, min %s, max %s",
                    prof_counted(k->total.count, "call", "calls").text,
                    prof_duration_ns(k->total.sum_ns).text, prof_duration(tui_mean(&k->total)).text,

@@ -257,6 +257,9 @@ all_of_it = on_terminal("normal-24.sqlite", "--all").decode()
 for pager, prefix in (("sed s/^/P/", "P"), ("cat", ""), ("no-such-pager 2>/dev/null", "")):  # a pager needs keys
     paged = on_terminal("normal-24.sqlite", "--all", keys=True, PAGER=pager, TERM="xterm").decode()
     assert paged.splitlines() == [prefix + line for line in all_of_it.splitlines()], (pager, paged[:300])
+    whole_part = on_terminal("normal-24.sqlite", "--memory").decode()  # and each part alone
+    paged = on_terminal("normal-24.sqlite", "--memory", keys=True, PAGER=pager, TERM="xterm").decode()
+    assert paged.splitlines() == [prefix + line for line in whole_part.splitlines()], (pager, paged[:300])
 assert "\nKernels: 160 launches of 4 kernels" in whole and "gemm_kernel" in whole, whole
 
 # ---- which column leaves when ----------------------------------------------------------------------
