@@ -370,9 +370,10 @@ static void await_pager(pid_t pager)
     }
 }
 
-static enum prof_status write_part(struct prof_capture *capture, const struct report_options *args,
-                                   const struct prof_report_options *options,
-                                   struct prof_error *err)
+static enum prof_status write_standard_output(struct prof_capture *capture,
+                                              const struct report_options *args,
+                                              const struct prof_report_options *options,
+                                              struct prof_error *err)
 {
     enum prof_report_format format = stats_format(args);
     const char *name = args->format == FORMAT_NONE ? "text" : format_words[args->format];
@@ -403,7 +404,7 @@ static enum prof_status show_report(struct prof_capture *capture, const struct r
     options.progress = args->stats && !isatty(STDOUT_FILENO) ? show_report_progress : NULL;
     options.progress_context = &ticker;
     pid_t pager = is_text && !fits ? start_pager() : 0;
-    enum prof_status status = write_part(capture, args, &options, err);
+    enum prof_status status = write_standard_output(capture, args, &options, err);
     await_pager(pager);
     return status;
 }
