@@ -411,7 +411,9 @@ static enum prof_status check_capture_header(const char *path, struct prof_error
     if (got < 0)
         return prof_fail_errno(err, PROF_IO, "cannot read %s", path);
     if (!got)
-        return prof_fail(err, PROF_FORMAT, "%s is empty: record it anew with perfkit run", path);
+        return prof_fail(err, PROF_FORMAT,
+                         "%s is empty (in a network folder, until its run ends): else record anew",
+                         path);
     if (got < (ssize_t)sizeof HEAD_MAGIC || memcmp(head, HEAD_MAGIC, sizeof HEAD_MAGIC))
         return is_importable(path, head)
                    ? prof_fail(err, PROF_FORMAT,
@@ -424,9 +426,8 @@ static enum prof_status check_capture_header(const char *path, struct prof_error
                                path);
     if (got < (ssize_t)sizeof head)
         return prof_fail(err, PROF_CORRUPT, "%s is cut short: copy it again, or record anew", path);
-    uint32_t application = head_number(head, HEAD_APPLICATION_ID);
     uint32_t version = head_number(head, HEAD_USER_VERSION);
-    if (application != PROF_APPLICATION_ID)
+    if (head_number(head, HEAD_APPLICATION_ID) != PROF_APPLICATION_ID)
         return prof_fail(err, PROF_FORMAT,
                          "%s is an SQLite file of another program: `perfkit import %s` makes a "
                          "capture of it if Nsight Systems or rocprofv3 wrote it",
