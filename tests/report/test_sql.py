@@ -58,11 +58,13 @@ class Views(unittest.TestCase):
                 self.assertEqual(rows(path_of(name), f"SELECT count(*) AS n FROM {view}"), [{"n": count}], (name, view))
 
     def test_columns_are_those_of_the_list(self):
+        """Also where a folder has the name of a view."""
         for listed in lists()["sources"]["rows"]:
+            os.makedirs(os.path.join(work, "folders", listed["name"]), exist_ok=True)
             done = sql("--format", "csv", path_of("normal"), f"SELECT * FROM {listed['name']} LIMIT 1")
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertEqual(done.stdout.splitlines()[0].split(","), listed["columns"].split(", "))
-            described = json.loads(sql("--list", "--json", listed["name"]).stdout)["columns"]["rows"]
+            described = json.loads(sql("--list", "--json", listed["name"], cwd=os.path.join(work, "folders")).stdout)["columns"]["rows"]
             self.assertEqual([row["name"] for row in described], listed["columns"].split(", "))
         self.assertIn("unusually long for its phase", sql("--list", "iterations").stdout)
         self.assertEqual((sql("--list", "nosuch").returncode, sql("--list", path_of("normal")).returncode), (2, 0))
