@@ -49,7 +49,7 @@
 
   /* The events that are instances of `at`: of these kinds, of this name (or other), whose name begins with the word `prefix`,
    * of so many bytes [low, high), with this shape of grid and block, whose name is `like` that, on this device, stream or thread, of this process, launched by this call,
-   * within ranges of these names, called from these functions; of: those of this capture, or 'all'. What is not given is not asked. */
+   * within ranges of these names, called from these functions, from the line `place`; of: those of this capture, or 'all'. What is not given is not asked. */
   function pickInstances(model, at) {
     const e = model.events, wanted = [at.name, at.other].map((name) => (name === '' ? '(empty)' : name));
     const named = model.names.map((name) => ('prefix' in at ? (name + ' ').startsWith(at.prefix + ' ') : !('name' in at) || wanted.includes(name)));
@@ -63,6 +63,9 @@
     if (at.bytes) tests.push((i) => e.extra[i] >= at.bytes[0] && (P.unknown(at.bytes[1]) || e.extra[i] < at.bytes[1]));
     if (at.shape) tests.push((i) => (model.configs[e.extra[i]] || []).slice(0, 6).join() === at.shape.join());
     if ('call' in at) tests.push((i) => model.other(i) >= 0 && model.names[e.name[model.other(i)]] === at.call);
+    if (/:\d+\)$/.test(at.place || '')) {
+      tests.push((i) => model.stack(i).some((frame) => frame.name + ' (' + (frame.file || '').replace(/.*\//, '') + ':' + frame.line + ')' === at.place));
+    }
     if (at.frames) {
       tests.push((i) => {
         const key = e.stack ? e.stack[i] || (e.other[i] ? e.stack[e.other[i] - 1] : 0) : 0;
@@ -76,13 +79,26 @@
     return model.pick((i) => kinds[e.kind[i]] && named[e.name[i]] && tests.every((test) => test(i)), at.of);
   }
 
+  /* A call path: frames, ranges, the call that allocated; a framework's block has no call, and is where its innermost range is. Only what is
+   * on the timeline is asked for: names of C++ hold the sign between two parts, too. */
+  function resolvePath(model, at) {
+    const e = model.events, known = { range: new Set(), call: new Set() };
+    for (let i = 0; i < e.n; i++) {
+      const kind = model.kindOf(i), names = kind === 'range' ? known.range : CALLS.includes(kind) ? known.call : null;
+      if (names) names.add(model.names[e.name[i]]);
+    }
+    const path = at.path.slice(), call = known.call.has(path[path.length - 1]) ? path.pop() : null, within = path.filter((part) => known.range.has(part));
+    if (call) return Object.assign({}, at, { kinds: CALLS, name: call, within });
+    return Object.assign({}, at, { kinds: ['range'], name: within.pop(), within, place: null });
+  }
+
   const DEVICE = ['kernel', 'copy', 'fill'], CALLS = ['call', 'wait'], SAMPLES = ['running', 'blocked', 'preempted'];
   const kernel = (at) => ({ kinds: ['kernel'], name: at('name'), other: at('full_name') });
   const call = (at) => ({ kinds: CALLS, name: at('name') });
   const wait = (at) => ({ kinds: CALLS, name: at('name') || at('kind') });
   const range = (at) => ({ kinds: ['range', 'mark'], name: at('name') });
   const overhead = (at) => ({ kinds: ['overhead'], name: at('name') });
-  const site = (at) => ({ kinds: CALLS, name: at('name'), within: (at('path') || '').split(' > ').slice(0, -1) });
+  const site = (at) => ({ path: (at('path') || '').split(' > '), place: at('name') });
   /* "train/step": ranges step within ranges train. */
   const phase = (at) => {
     const path = (at('name') || '').split('/');
@@ -191,11 +207,12 @@
   window.perfkit_timeline = { ready, show: async (at) => {
     const timeline = await ready;
     if (timeline) goTo(timeline, at);
-  }, mark: async (at) => {
+  }, mark: async (what) => {
     const timeline = await ready;
     if (!timeline) return;
+    const at = what.path ? resolvePath(timeline.model, what) : what;
     const picked = pickInstances(timeline.model, at), wider = Object.assign({}, at);
-    ['within', 'call', 'frames'].forEach((key) => { delete wider[key]; }); /* kernels of a graph know no call of their own */
+    ['within', 'call', 'frames', 'place'].forEach((key) => { delete wider[key]; }); /* kernels of a graph know no call of their own */
     timeline.instances(at.words, picked.found.length ? picked : pickInstances(timeline.model, wider));
   } };
 })(window.perfkit);
