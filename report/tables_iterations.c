@@ -106,6 +106,7 @@ const struct prof_report_table prof_report_predictions_table = {
             "itself; kernels do not slow each other down in the replay. A replay that saves more "
             "than the finding's bound is left out. perfkit what-if predicts other changes.",
     .screen_rows = PROF_PREDICTIONS,
+    .first_rows = 3,
     ROWS(prof_prediction, prediction),
 };
 
