@@ -308,14 +308,16 @@ static void run_ranks(struct program *p, bool slow)
 {
     struct scene *s = &p->s;
     int64_t starts[2], comm = noisy(p, 60 * US);
+    bool late = slow && p->kind == SLOW_KIND_STRAGGLER;
+    comm += slow && !late ? p->extra_ns : 0;
     for (int side = 0; side < 2; side++) {
         scene_as(s, side);
         scene_push(s, "step");
         s->depth--;
         run_compute(p, false);
-        if (slow && !p->form && side == 1) /* its last kernel took longer */
+        if (late && !p->form && side == 1) /* its last kernel took longer */
             scene_kernel(s, 0, p->configs[0], p->extra_ns);
-        if (slow && p->form && side == 0) { /* its host came late to the launch */
+        if (late && p->form && side == 0) { /* its host came late to the launch */
             scene_sync(s);
             scene_host(s, p->extra_ns);
         }
@@ -385,7 +387,7 @@ static struct scene run_program(enum slow_kind kind, int form, uint64_t seed)
     struct program p = {.kind = kind,
                         .form = form,
                         .random = (seed * 1000003u + (uint64_t)kind) * 2654435761u + 1,
-                        .ranks = kind == SLOW_KIND_STRAGGLER,
+                        .ranks = kind == SLOW_KIND_STRAGGLER || kind == SLOW_KIND_SLOW_COLLECTIVE,
                         .ranges = !form || seed % 2};
     for (int i = 0; i < 16; i++)
         share(&p);

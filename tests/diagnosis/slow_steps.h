@@ -25,7 +25,8 @@
     X(EXTRA_LAUNCHES, KERNEL, "times", KERNEL, "grow_table")                                       \
     X(MODULE_LOAD, LOAD, "", LOAD, "")                                                             \
     X(PYTHON_RANGE, HOST, "load_batch", HOST, "decode")                                            \
-    X(COLLECTION, GC, "generation 2", GC, "generation 0")
+    X(COLLECTION, GC, "generation 2", GC, "generation 0")                                          \
+    X(SLOW_COLLECTIVE, COLLECTIVE, "itself", COLLECTIVE, "itself")
 
 enum slow_kind {
 #define SLOW_KIND(kind, ...) SLOW_KIND_##kind,

@@ -367,8 +367,10 @@ static void say_beside(const struct work *w, const struct prof_dissected *one, s
         key->name ? key->name : "");
 }
 
-/* The rank whose operation of the same name began last while this one waited. */
-static void say_late_rank(const struct work *w, const struct prof_part_piece *piece,
+/* The rank whose operation of the same name began last while this one waited, if that is most of
+ * what the collective takes more. */
+static void say_late_rank(const struct work *w, const struct prof_dissected *one,
+                          const struct prof_part_piece *piece, int64_t more,
                           struct prof_iteration_why *why)
 {
     const struct prof_facts *f = w->facts;
@@ -378,17 +380,25 @@ static void say_late_rank(const struct work *w, const struct prof_part_piece *pi
     enum prof_op_kind kind;
     int64_t latest = piece->begin;
     const struct prof_process *late = NULL;
-    prof_facts_seek(f, &walk, piece->begin);
+    bool others = false;
+    prof_facts_seek(f, &walk, one->row->start_ns);
     while ((op = prof_facts_next(f, &walk, &kind)) && op->start < piece->end) {
         const struct prof_shape *its = &f->shapes.data[op->shape];
         const struct prof_thread *thread = prof_thread(f->capture, op->thread);
-        if (op->start <= latest || its->device == shape->device || !its->collective ||
+        if (its->device == shape->device || !its->collective ||
+            prof_add(op->start, op->duration) <= piece->begin ||
             strcmp(prof_shape_name(its), prof_shape_name(shape)) != 0)
+            continue;
+        others = true;
+        if (op->start <= latest)
             continue;
         latest = op->start;
         late = thread ? prof_process(f->capture, thread->process) : NULL;
     }
-    if (late && late->rank != PROF_UNKNOWN)
+    if (others && latest - piece->begin < more / 2)
+        SAY(why, "; the last rank came after %s: the collective itself took longer",
+            prof_duration_ns(latest - piece->begin).text);
+    else if (late && late->rank != PROF_UNKNOWN)
         SAY(why, "; it waited for rank %lld, which came %s later", (long long)late->rank,
             prof_duration_ns(latest - piece->begin).text);
     else
@@ -420,7 +430,7 @@ static void say_kernels(const struct work *w, const struct prof_dissected *one, 
             prof_duration_ns(cell.count ? cell.work_ns / cell.count : 0).text,
             prof_duration_ns((int64_t)usual).text);
     if (key->kind == PROF_PART_OF_COLLECTIVE)
-        say_late_rank(w, piece, why);
+        say_late_rank(w, one, piece, why->parts[p].more_ns, why);
     else if (key->kind == PROF_PART_OF_KERNEL && !more && !say_clock(w, one, why))
         say_beside(w, one, p, u, why);
 }
