@@ -120,7 +120,7 @@ START_TEST(clicks_choose)
 {
     open_finished(false);
     free(screen(100, 24));
-    struct tui_layout l = tui_lay_out(24, 0, 0);
+    struct tui_layout l = tui_app_layout(&app);
     int x;
     tui_tab_at(TUI_VIEW_MEMORY, 100, &x);
     tui_app_click(&app, x + 1, l.tabs, false);
