@@ -82,6 +82,76 @@ START_TEST(the_last_rank_decides)
 }
 END_TEST
 
+/* Steps of four ranks: each computes, two and two reduce, then all do. A step takes 10 + longest
+ * work
+ * + twice TRANSFER + 10 us. lacks: the recording of rank 3 began later, by so many steps. */
+static struct prof_capture *train_groups(const long work[4], int lacks)
+{
+    scene_begin();
+    for (int r = 0; r < 4; r++) {
+        const long *pair = &work[r / 2 * 2];
+        long own = pair[0] > pair[1] ? pair[0] : pair[1], all = 0;
+        for (int i = 0; i < 4; i++)
+            all = work[i] > all ? work[i] : all;
+        scene_rank(r);
+        for (long k = r == 3 ? lacks : 0; k < 4 * STEPS; k++) {
+            long step = 10 + all + 2 * TRANSFER + 10, at = 1000 + k * step, end = at + step - 10;
+            scene_range(r, STEP, 0, at, at + step);
+            scene_kernel(r, GEMM_CONFIG, at + 2, at + 10, at + 10 + work[r]);
+            scene_all_reduce(r, at + 4, COMMUNICATOR + 1 + r / 2, MEBI);
+            scene_kernel(r, ALL_REDUCE_CONFIG, at + 5, at + 10 + work[r], at + 10 + own + TRANSFER);
+            scene_all_reduce(r, at + 10, COMMUNICATOR, 8 * MEBI);
+            scene_kernel(r, ALL_REDUCE_CONFIG, at + 11, at + 10 + own + TRANSFER, end);
+            scene_add("INSERT INTO sync(start, duration, kind, api_name, api_lead, api_duration, "
+                      "thread) VALUES(%ld, %ld, 3, %d, 0, %ld, %d)",
+                      (at + 16) * US, (end - at - 16) * US, GEMM, (end - at - 16) * US, r + 1);
+        }
+    }
+    return scene_made();
+}
+
+static const struct {
+    const char *change;
+    int lacks;
+    long after; /* as above */
+} grouped[] = {
+    {"kernel:gemm=0.5x", 0, 250 + 2 * TRANSFER},
+    {"kernel:nccl*=0.5x", 0, 500 + TRANSFER},
+    {"rank1:kernel:gemm=0.4x", 0, 260 + 2 * TRANSFER},
+    {"rank3:kernel:gemm=4x", 0, 800 + 2 * TRANSFER},
+    {"kernel:gemm=0.5x", 2, 250 + 2 * TRANSFER},
+};
+
+START_TEST(groups_wait_among_themselves)
+{
+    struct prof_capture *capture =
+        train_groups((const long[]){100, 500, 260, 200}, grouped[_i].lacks);
+    struct prof_what_if got = predict(capture, grouped[_i].change);
+    /* Of the pair and of all, what rank 3 lacks no rank waits for. */
+    ck_assert_int_eq(got.joined, 8 * 4 * STEPS - 6 * grouped[_i].lacks);
+    ck_assert(fabs(got.replayed_ns - 720 * US) < 2 * US);
+    ck_assert_msg(fabs(got.rows[0].predicted_ns - (double)(20 + grouped[_i].after) * US) < 6 * US,
+                  "%s: %.1f us, not %ld us", grouped[_i].change, got.rows[0].predicted_ns / 1e3,
+                  20 + grouped[_i].after);
+    prof_what_if_free(&got);
+    prof_close(capture);
+}
+END_TEST
+
+/* With some ranks only, what the others were waited for is in no prediction: that is said. */
+START_TEST(missing_ranks_are_said)
+{
+    const long work[RANKS] = {200, 500, 260};
+    struct prof_capture *capture = train(work, false, 2);
+    struct prof_what_if got = predict(capture, "kernel:gemm=0.5x");
+    ck_assert_int_eq(got.joined, 2 * 4 * STEPS);
+    ck_assert_msg(strstr(got.ranks, "2 of 4 ranks are not in this capture") != NULL, "%s",
+                  got.ranks);
+    prof_what_if_free(&got);
+    prof_close(capture);
+}
+END_TEST
+
 /* What is not in the capture is said, and what concerns no rank is refused. */
 START_TEST(what_is_not_known_is_said)
 {
@@ -110,6 +180,9 @@ int main(void)
     tcase_set_timeout(all, 300);
     tcase_add_loop_test(all, the_last_rank_decides, 0,
                         (int)(sizeof known_changes / sizeof known_changes[0]));
+    tcase_add_loop_test(all, groups_wait_among_themselves, 0,
+                        (int)(sizeof grouped / sizeof grouped[0]));
+    tcase_add_test(all, missing_ranks_are_said);
     tcase_add_test(all, what_is_not_known_is_said);
     suite_add_tcase(suite, all);
     SRunner *runner = srunner_create(suite);

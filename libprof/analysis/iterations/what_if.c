@@ -168,6 +168,11 @@ static void describe_joined_ranks(const struct model *m, const struct prof_rank_
         snprintf(result->ranks, sizeof result->ranks, "%s of ranks %s for the last rank to come",
                  prof_counted(result->joined, "operation", "operations").text,
                  result->joined == 1 ? "waits" : "wait");
+    if (result->joined && parts->missing > 0)
+        prof_append(result->ranks, sizeof result->ranks,
+                    "; %s of %s ranks %s not in this capture: waits for %s stay as recorded",
+                    prof_count(parts->missing).text, prof_count(parts->world_size).text,
+                    parts->missing == 1 ? "is" : "are", parts->missing == 1 ? "it" : "them");
     else if (parts->why_unmatched || has_collectives(m->facts))
         snprintf(result->ranks, sizeof result->ranks,
                  "collectives take as long as recorded, waiting included: %s",

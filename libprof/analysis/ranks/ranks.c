@@ -262,24 +262,24 @@ static bool fill_iterations(struct rank_work *w, struct prof_ranks *result)
     return result->iterations != NULL;
 }
 
-static void count_world(const struct rank_work *w, struct prof_ranks *result)
+static void count_world(const struct rank_work *w, int64_t *world_size, int64_t *missing)
 {
     int64_t here = 0, before = PROF_UNKNOWN;
-    result->world_size = result->missing = PROF_UNKNOWN;
+    *world_size = *missing = PROF_UNKNOWN;
     for (size_t i = 0; i < w->capture->processes.count; i++) {
         int64_t size = w->capture->processes.data[i].world_size;
-        if (size != PROF_UNKNOWN && size > result->world_size)
-            result->world_size = size;
+        if (size != PROF_UNKNOWN && size > *world_size)
+            *world_size = size;
     }
-    for (size_t i = 0; result->world_size == PROF_UNKNOWN && i < w->calls.count; i++)
-        if (w->calls.data[i].ranks > result->world_size)
-            result->world_size = w->calls.data[i].ranks;
+    for (size_t i = 0; *world_size == PROF_UNKNOWN && i < w->calls.count; i++)
+        if (w->calls.data[i].ranks > *world_size)
+            *world_size = w->calls.data[i].ranks;
     for (size_t i = 0; i < w->units.count; i++) { /* in order of rank */
         here += w->units.data[i].rank != PROF_UNKNOWN && w->units.data[i].rank != before;
         before = w->units.data[i].rank;
     }
-    if (result->world_size != PROF_UNKNOWN && here > 0)
-        result->missing = result->world_size > here ? result->world_size - here : 0;
+    if (*world_size != PROF_UNKNOWN && here > 0)
+        *missing = *world_size > here ? *world_size - here : 0;
 }
 
 static bool fill_result(struct rank_work *w, struct prof_ranks *result)
@@ -287,7 +287,7 @@ static bool fill_result(struct rank_work *w, struct prof_ranks *result)
     if (!rank_causes(w, result) || !rank_collectives(w, result) || !rank_links(w, result) ||
         !rank_differences(w, result) || !fill_rows(w, result) || !fill_iterations(w, result))
         return false;
-    count_world(w, result);
+    count_world(w, &result->world_size, &result->missing);
     for (size_t i = 0; i < w->events.count; i++)
         result->matched += w->events.data[i].wait != PROF_UNKNOWN;
     result->operations = (int64_t)w->events.count;
@@ -429,10 +429,19 @@ enum prof_status prof_rank_parts_read(const struct prof_facts *facts,
     }
     if (parts->count)
         qsort(parts->data, parts->count, sizeof *parts->data, by_part_start);
+    count_world(&w, &parts->world_size, &parts->missing);
     parts->why_unmatched =
         w.clock_unknown ? "clocks of the hosts were not compared" : w.why_unmatched;
     close_rank_work(&w);
     return status;
+}
+
+uint32_t prof_rank_operation(const struct prof_rank_parts *parts, int64_t start, int64_t stream)
+{
+    const struct prof_rank_part sought = {.start = start, .stream = stream}, *found = NULL;
+    if (parts->count)
+        found = bsearch(&sought, parts->data, parts->count, sizeof sought, by_part_start);
+    return found ? found->operation : 0;
 }
 
 enum prof_status prof_ranks_of(const struct prof_facts *facts, const struct prof_filter *filter,

@@ -28,7 +28,8 @@ struct prof_rank_part {
 struct prof_rank_parts {
     struct prof_rank_part *data; /* by start, then stream */
     size_t count, capacity;
-    const char *why_unmatched; /* as in prof_ranks */
+    const char *why_unmatched; /* these as in prof_ranks */
+    int64_t world_size, missing;
 };
 
 /* The parts of all operations that were matched; free the data, also after a failure. Nothing where
@@ -36,6 +37,9 @@ struct prof_rank_parts {
 enum prof_status prof_rank_parts_read(const struct prof_facts *facts,
                                       const struct prof_filter *filter,
                                       struct prof_rank_parts *parts, struct prof_error *err);
+
+/* What a kernel that starts then in the stream is a part of; 0 = nothing that was matched. */
+uint32_t prof_rank_operation(const struct prof_rank_parts *parts, int64_t start, int64_t stream);
 
 /* prof_ranks from facts that are loaded already. */
 enum prof_status prof_ranks_of(const struct prof_facts *facts, const struct prof_filter *filter,

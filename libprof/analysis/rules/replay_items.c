@@ -61,24 +61,10 @@ static uint32_t replayed_iteration(const struct prof_replay *r, const struct sel
     return at < r->iterations.count ? (uint32_t)at : UINT32_MAX;
 }
 
-/* Parts come in the order of their start, as operations do; *at: the first that does not start
- * before. */
-static uint32_t operation_of_ranks(const struct prof_rank_parts *parts, const struct prof_op *op,
-                                   size_t *at)
-{
-    while (*at < parts->count && parts->data[*at].start < op->start)
-        ++*at;
-    for (size_t i = *at; i < parts->count && parts->data[i].start == op->start; i++)
-        if (parts->data[i].stream == op->stream)
-            return parts->data[i].operation;
-    return 0;
-}
-
 static bool add_ops(struct prof_replay *r, const struct selection *s)
 {
     const struct prof_facts *f = r->facts;
     struct prof_op_walk walk = {0};
-    size_t part = 0;
     const struct prof_op *op;
     enum prof_op_kind kind;
     prof_facts_seek(f, &walk, s->begin);
@@ -99,7 +85,8 @@ static bool add_ops(struct prof_replay *r, const struct selection *s)
                                           .shape = op->shape,
                                           .iteration = replayed_iteration(r, s, op->thread, call),
                                           .released_by = PROF_NO_ITEM,
-                                          .meeting = operation_of_ranks(&s->parts, op, &part),
+                                          .meeting =
+                                              prof_rank_operation(&s->parts, op->start, op->stream),
                                           .kind = PROF_REPLAY_OP,
                                           .known_call = known};
         if (!number_thread(r, op->thread, &item->thread) ||
