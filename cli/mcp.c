@@ -145,7 +145,8 @@ static const struct tool tools[] = {
        "overlap:h2d, "
        "wait, graph, device=H100",
        "--set", true},
-      {"change_2", "string", "another change: each is predicted, and all together", "--set", false},
+      {"change_2", "string", "another change: each is predicted alone, then all together", "--set",
+       false},
       {"change_3", "string", "another change", "--set", false},
       {"capture", "string", "path of the capture", NULL, true},
       ITERATION}},

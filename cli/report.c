@@ -104,7 +104,7 @@ static const struct cli_text_row report_examples[] = {
     {"perfkit report", "Read the newest capture of this folder."},
     {"perfkit report train.sqlite --html train.html", "Write a page for a browser."},
     {"perfkit report before.sqlite after.sqlite --html both.html",
-     "Both in one page, or more: timelines on one axis, what differs, the flame graph against "
+     "Both captures (or more) in one page: timelines on one axis, what differs, flame graphs "
      "any."},
     {"perfkit report --flamegraph - | flamegraph.pl >train.svg",
      "Draw a flame graph; `-` is standard output."},
@@ -457,7 +457,7 @@ static bool options_agree(const char *command, const struct report_options *args
                           const struct cli_output_file files[OUTPUT_FILES])
 {
     if (args->captures > 1 && !args->html) {
-        cli_say(command, "captures are compared in the page: give --html OUT too, or use "
+        cli_say(command, "several captures are compared in the HTML page: add --html OUT, or use "
                          "`perfkit diff`");
         return false;
     }
@@ -581,11 +581,10 @@ const struct cli_command report_command = {
     .name = "report",
     .summary = "explain a capture: tables, page, timeline, flame graph",
     .operands = "[BEFORE...] [FILE]",
-    .text =
-        "Reads a capture and prints what the GPU did and for how long. Without a file: the "
-        "newest capture of the current folder. Every report says whether the capture is "
-        "complete, and what was lost if it is not. Several captures: with --html, the last, the "
-        "candidate, beside the others, of which the first is the baseline.",
+    .text = "Reads a capture and prints what the GPU did and for how long. Without a file: the "
+            "newest capture of the current folder. Every report says whether the capture is "
+            "complete, and what was lost if it is not. With --html it also takes several captures: "
+            "the last is the candidate, the first the baseline.",
     .options = report_options,
     .examples = report_examples,
     .variables = report_variables,

@@ -209,7 +209,7 @@ static void start_budget(struct run *run)
     run->overhead.due_ns = run->budget.opened_ns + SEARCH_NS;
     if (!overhead_start_thread(run, do_budget))
         prof_ingest_note(run->ingest, PROF_HEALTH_collector_degraded, "overhead degraded",
-                         "no thread could be made: what recording costs is not looked at", NULL);
+                         "cannot create a thread: what recording costs is not measured", NULL);
 }
 
 static void step_budget(struct run *run)
@@ -235,7 +235,7 @@ static void note_outcome(struct run *run, enum prof_health_code code, const char
     snprintf(text, sizeof text, "the budget of %g %% was %s: %s", 100 * run->budget.share,
              code == PROF_HEALTH_budget_kept       ? "kept"
              : code == PROF_HEALTH_budget_exceeded ? "not kept"
-                                                   : "not shown to be kept",
+                                                   : "perhaps exceeded",
              why);
     prof_ingest_note(run->ingest, code, NULL, text, NULL);
 }
@@ -260,8 +260,8 @@ static void stop_budget(struct run *run, bool ran)
     struct prof_overhead cost = cost_of_run(run);
     if (cost.source != PROF_OVERHEAD_SAMPLED) {
         snprintf(why, sizeof why,
-                 "too few iterations were left out to measure what recording cost (some %s); "
-                 "longer runs say more",
+                 "too few iterations were left unrecorded to measure what recording cost "
+                 "(about %s); a longer run can",
                  prof_percent(own->over).text);
         note_outcome(run, PROF_HEALTH_budget_unknown, why);
         return;
@@ -270,8 +270,8 @@ static void stop_budget(struct run *run, bool ran)
     snprintf(why, sizeof why, "recording added %s to the run's time%s",
              prof_percent(cost.of_run).text,
              kept                           ? ""
-             : cost.paused > 1 + own->share ? "; CUPTI goes on costing while nothing is recorded"
-                                            : "; longer runs come nearer to it");
+             : cost.paused > 1 + own->share ? "; CUPTI costs time even while nothing is recorded"
+                                            : "; a longer run comes closer to the budget");
     note_outcome(run, kept ? PROF_HEALTH_budget_kept : PROF_HEALTH_budget_exceeded, why);
 }
 

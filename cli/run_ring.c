@@ -260,8 +260,8 @@ static void stop_ring(struct run *run, bool ran)
         snprintf(note, sizeof note, "%u time%s a copy was due and could not be kept: %s",
                  ring->unkept, ring->unkept == 1 ? "" : "s", ring->why);
         if (slow)
-            prof_append(note, sizeof note, "; %lld slow iteration%s in no copy", (long long)slow,
-                        slow == 1 ? " is" : "s are");
+            prof_append(note, sizeof note, "; %lld slow iteration%s not copied", (long long)slow,
+                        slow == 1 ? " was" : "s were");
         prof_ingest_note(run->ingest, PROF_HEALTH_ring_unkept, NULL, note, NULL);
     }
     for (size_t i = 0; i < ring->windows.count; i++)

@@ -30,7 +30,7 @@ static const struct cli_option sql_options_table[] = {
     CLI_OPTION(
         sql_options, list, "list", 'l', FLAG, NULL,
         "print the ready queries, and the views and tables with their columns; with the name "
-        "of one of these, what its columns hold"),
+        "of a view or table, what its columns hold"),
     CLI_FORMAT_ROWS(sql_options, format, json),
     CLI_OPTION(sql_options, top, "top", 'n', COUNT, "N", "print N rows at most", .fallback = "all"),
     CLI_OPTION(sql_options, timeout_ns, "timeout", 0, TIME, "TIME", "stop the query after TIME",

@@ -414,7 +414,7 @@ static const char *top_options_error(const struct top_options *options,
     if (program && options->once)
         return "--once shows a capture: start the command with perfkit run, or use --json";
     if (!program && (options->file || options->log))
-        return "--output and --program-log go with a command: give one after --";
+        return "--output and --program-log need a command: give one after --";
     if (options->count && !options->json)
         return "--count goes with --json";
     if (!options->json && (views & (views - 1)))
@@ -504,8 +504,9 @@ const struct cli_command top_command = {
     .text = "Shows kernels, streams, memcpys, memsets, memory, NVTX ranges, processes, findings, "
             "devices and the health of the recording, of a capture that is being recorded or of a "
             "finished one. Without a file: of the program that `perfkit run` is recording. With a "
-            "command: starts it under `perfkit run`, whose options are taken too, with what it "
-            "prints in a file. F1 in it explains the keys. Watching does not change what is "
+            "command: starts it under `perfkit run`, whose options it takes too, and writes what "
+            "the program prints to a file. F1 in it explains the keys. Watching does not change "
+            "what is "
             "recorded, and leaving it leaves "
             "the program alone.",
     .options = top_options,

@@ -126,15 +126,16 @@ static void print_verify_head(const void *result)
            capture_words(&v->sides[1]));
     print_saving(v);
     if (!v->why_none && v->predicted_ns > 0)
-        printf("%-10s what is gone and partly gone cost at most %s of an iteration%s\n",
+        printf("%-10s the findings that are gone or partly gone cost at most %s per iteration%s\n",
                "Predicted", prof_duration(v->predicted_ns).text,
-               v->saved_low_ns > v->predicted_ns ? "; more was saved by something else" : "");
+               v->saved_low_ns > v->predicted_ns ? "; something else saved the rest" : "");
     else if (!v->why_none)
         printf("%-10s no finding of these iterations is gone\n", "Predicted");
     print_side("Before", &v->sides[0]);
     print_side("After", &v->sides[1]);
     if (!v->why_none && v->phases > 1)
-        printf("%-10s of one iteration of each of %zu phases, added up\n", "Findings", v->phases);
+        printf("%-10s costs are summed over one iteration of each of %zu phases\n", "Findings",
+               v->phases);
     if (!v->why_none)
         putchar('\n');
 }

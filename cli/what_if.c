@@ -16,11 +16,12 @@ struct what_if_options {
 };
 
 static const struct cli_option what_if_option_table[] = {
-    CLI_OPTION(what_if_options, set, "set", 's', TEXTS, "WHAT[=VALUE]",
-               "a change: kernel:GLOB, memcpy, memcpy:h2d, memset, sync, alloc, build, launch or "
-               "host =0.5x (the share that stays), =12us (what each takes) or =0 (gone); "
-               "fuse:A,B[=VALUE], overlap:h2d, wait, graph, device=H100; rank2:kernel:GLOB=0.5x "
-               "for one rank's. It may come again: each is predicted, and all together"),
+    CLI_OPTION(
+        what_if_options, set, "set", 's', TEXTS, "WHAT[=VALUE]",
+        "a change: kernel:GLOB, memcpy, memcpy:h2d, memset, sync, alloc, build, launch or "
+        "host =0.5x (the share that stays), =12us (what each takes) or =0 (gone); "
+        "fuse:A,B[=VALUE], overlap:h2d, wait, graph, device=H100; rank2:kernel:GLOB=0.5x "
+        "for one rank's. It may be repeated: each change is predicted alone, then all together"),
     CLI_FORMAT_ROWS(what_if_options, format, json),
     CLI_ITERATION_ROW(what_if_options, iteration),
     CLI_SKIP_ROW(what_if_options, skip),
@@ -96,9 +97,12 @@ static void print_what_if_head(const void *result)
         by_host |= w->rows[i].limit == PROF_LIMIT_HOST;
     if (by_host)
         printf("%-10s %s\n%-10s %s\n", "Host",
-               "its time between API calls is taken as recorded; if the change shortens that too, "
-               "an", "",
-               "iteration takes less, down to \"Without host\": add --set host=0.5x");
+               "its time between API calls is taken as recorded. If the change shortens it too, an",
+               "", "iteration takes less, at least \"Without host\": try --set host=0.5x");
+    for (size_t i = 0; i < w->count; i++)
+        if (w->rows[i].change && !w->rows[i].changed && fabs(w->rows[i].saved_ns) < 1)
+            printf("%-10s %s: these iterations have nothing of it; -i names others\n", "No effect",
+                   w->rows[i].change);
     if (!w->why_none[0])
         putchar('\n');
 }

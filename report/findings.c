@@ -156,7 +156,7 @@ void prof_report_finding_replay(const struct prof_finding *finding, char *out, s
     out[0] = 0;
     if (finding->bound_ns != PROF_UNKNOWN && finding->whatif_ns != PROF_UNKNOWN &&
         finding->whatif_ns < finding->bound_ns)
-        snprintf(out, size, "the same calls and operations without it take %s less",
+        snprintf(out, size, "a simulation of this run without the problem saves %s",
                  prof_duration_ns(finding->whatif_ns).text);
 }
 
@@ -280,7 +280,7 @@ static void overhead_text(const struct prof_overhead *o, char *out, size_t size)
     out[0] = '\0';
     char left[120] = "";
     if (o->paused > 0 && o->source == PROF_OVERHEAD_MEASURED)
-        snprintf(left, sizeof left, " (and %s in a pause, where CUPTI goes on costing)",
+        snprintf(left, sizeof left, " (and %s in a pause, where CUPTI still costs time)",
                  prof_duration_ns((int64_t)(o->bare_ns * o->paused)).text);
     else if (o->paused > 0)
         snprintf(left, sizeof left, ", and %.2fx as long as before CUPTI was switched on",

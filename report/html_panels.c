@@ -574,8 +574,8 @@ void prof_html_put_comparison(FILE *out, const struct prof_html_page *page)
     if (!page->other_count)
         return;
     fputs("<section id=\"comparison\" aria-labelledby=\"comparison-title\"><h2 "
-          "id=\"comparison-title\">Comparison</h2>\n<p>Captures say what differed between runs, "
-          "not what will happen again: for that there are <code>perfkit ab</code> and "
+          "id=\"comparison-title\">Comparison</h2>\n<p>These are differences between single "
+          "runs. Whether they would show again is measured by <code>perfkit ab</code> and "
           "<code>perfkit gate</code>.</p>\n",
           out);
     put_compared(out, &page->others[0]);

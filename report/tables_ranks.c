@@ -99,8 +99,8 @@ static void name_longest(const struct prof_ranks *ranks, struct longest_ranks *l
     for (size_t i = 0; i < ranks->count; i++)
         different += longest->times[i] > 0;
     snprintf(out, size,
-             "the rank that computes longest takes %s more than the median rank, %.1f %% "
-             "of the iterations:",
+             "the rank that computes longest needs %s more than the median rank in all (%.1f %% "
+             "of the iteration time): it is",
              prof_duration_ns(longest->more_ns).text,
              100 * (double)longest->more_ns / (double)longest->all_ns);
     for (size_t k = 0; k < different && k < NAMED_RANKS; k++) {

@@ -81,7 +81,7 @@ enum prof_health_level {
     X(ring_unkept, WARNING, "ring", "unkept", "triggers of a recording with --ring without a copy", "raise --ring-limit, or use --ring-rotate") \
     X(budget_kept, NOTE, "overhead", "kept", "recording cost at most the share of --overhead=PERCENT", "") \
     X(budget_exceeded, WARNING, "overhead", "exceeded", "recording cost more than the share of --overhead=PERCENT", "a longer run; a larger share") \
-    X(budget_unknown, WARNING, "overhead", "unknown", "what recording cost was not measured, so nor whether it kept to --overhead=PERCENT", "a longer run, with NVTX ranges that repeat") \
+    X(budget_unknown, WARNING, "overhead", "unknown", "the cost of recording was not measured, so it may exceed --overhead=PERCENT", "a longer run, with NVTX ranges that repeat") \
     X(stalls_dropped, WARNING, NULL, NULL, "samples of instructions that the hardware dropped, or for which there was no room", "sample less often: --stalls=PERIOD") \
     X(stalls_full, WARNING, NULL, NULL, "the hardware's buffer for samples of instructions was full", "as for stalls_dropped") \
     X(capture_filtered, NOTE, NULL, NULL, "only kernels of a filter have rows, as requested", "")

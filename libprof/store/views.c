@@ -27,12 +27,12 @@
 #define TIMES                                                                                      \
     {"start_ns", "e.start", "since capture start; NULL = never seen to start"},                    \
     {                                                                                              \
-        "duration_ns", "e.duration", "NULL = not seen to end"                                      \
+        "duration_ns", "e.duration", "from start to end; NULL = not seen to end"                   \
     }
 #define PLACE                                                                                      \
     {"pid", "p.pid", "process"}, {"tid", "t.tid", "thread that made the call; NULL = unknown"},    \
         {"device", "d.ordinal", "number of the device in its process"},                            \
-        {"device_name", "d.name", ""},                                                             \
+        {"device_name", "d.name", "as the driver names it"},                                       \
     {                                                                                              \
         "stream", "s.native", "the API's number of the stream or queue"                            \
     }
@@ -41,8 +41,8 @@
         {"call_start_ns",                                                                          \
          "CASE WHEN e.start IS NULL THEN e.api_lead ELSE e.start - e.api_lead "                    \
          "END",                                                                                    \
-         ""},                                                                                      \
-        {"call_duration_ns", "e.api_duration", ""},                                                \
+         "since capture start"},                                                                   \
+        {"call_duration_ns", "e.api_duration", "how long that call took"},                         \
         {"launch_latency_ns", "CASE WHEN e.start NOT NULL THEN e.api_lead END",                    \
          "from the call's start to the start on the device"},                                      \
         {"graph_node", "e.graph_node", "of a replayed CUDA graph, or NULL"},                       \
@@ -80,7 +80,7 @@ static const struct prof_view_column copies[] = {
     ID("transfer"),
     {"kind", COPY("e.kind"), "HtoD, DtoH, DtoD, ..., or memset"},
     TIMES,
-    {"bytes", "e.bytes", ""},
+    {"bytes", "e.bytes", "copied, or set"},
     {"from_memory", MEMORY("e.source_kind"), "pageable, pinned, device, managed, ...; or NULL"},
     {"to_memory", MEMORY("e.target_kind"), "likewise"},
     {"blocking", "e.blocking", "1 = the call waited, 0 = it did not, NULL = unknown"},
@@ -107,7 +107,7 @@ static const struct prof_view_column calls[] = {
     {"id", "e.id", "row of that table"},
     {"name", STRING("e.name"), "API function"},
     {"start_ns", "e.start", "since capture start"},
-    {"duration_ns", "e.duration", ""},
+    {"duration_ns", "e.duration", "from call to return"},
     OF_THREAD,
     {"result", "e.result", "the API's code; NULL = success"},
     {0},
@@ -129,7 +129,7 @@ static const struct prof_view_column synchronizations[] = {
 
 static const struct prof_view_column ranges[] = {
     ID("range"),
-    {"name", STRING("e.name"), ""},
+    {"name", STRING("e.name"), "text given with the range"},
     {"domain", STRING("e.domain"), "NVTX domain; NULL = the default one"},
     {"start_ns", "e.start", "since capture start"},
     {"duration_ns", "e.duration", "NULL = still open at the end of the capture"},
@@ -148,7 +148,7 @@ static const struct prof_view_column ranges[] = {
 static const struct prof_view_column allocations[] = {
     ID("allocation"),
     {"kind", MEMORY("e.kind"), "device, pinned, managed, ..."},
-    {"bytes", "e.bytes", ""},
+    {"bytes", "e.bytes", "allocated"},
     {"start_ns", "e.start", "since capture start"},
     {"end_ns", "e.\"end\"", "when it was freed; NULL = never"},
     {"duration_ns", "e.\"end\" - e.start", "how long it lived; NULL = to the end"},
@@ -156,7 +156,7 @@ static const struct prof_view_column allocations[] = {
     {"pid", "p.pid", "process"},
     {"tid", "t.tid", "thread that allocated"},
     {"device", "d.ordinal", "number of the device in its process; NULL = host memory"},
-    {"device_name", "d.name", ""},
+    {"device_name", "d.name", "as the driver names it"},
     {"stack", "e.stack", "row of `stack`, or NULL"},
     {0},
 };

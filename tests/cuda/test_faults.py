@@ -83,7 +83,7 @@ class Faults(replay.Case):
         line = self.run_line([replay.PROGRAM, "steps_slowed", "return"], capture, ("--overhead=10%",))
         line.remove("--quiet")
         result = self.plain(line, env=replay.e2e.clean_environment(LD_LIBRARY_PATH=replay.FAKES))
-        said = "the budget of 10 % was not kept: recording added [0-9.]+ % to the run's time; CUPTI goes on costing"
+        said = "the budget of 10 % was not kept: recording added [0-9.]+ % to the run's time; CUPTI costs time even"
         self.assertRegex(result.err.decode(), said)
         db = self.open(capture)
         level, note = db.execute("SELECT level, note FROM capture_health WHERE code = 'budget_exceeded'").fetchone()

@@ -278,7 +278,7 @@ class Ring(e2e.Case):
             self.steps(program, 1, 100)
         note = self.one(self.end(program), "SELECT note FROM capture_health WHERE code = 'ring_unkept'")
         self.assertIn("--ring-limit", note)
-        self.assertRegex(note, "[1-9][0-9]* slow iterations? (is|are) in no copy")
+        self.assertRegex(note, "[1-9][0-9]* slow iterations? (was|were) not copied")
 
     def test_copies_that_were_moved_away(self):
         program = self.ring("--ring=1s", "--ring-limit=3M")

@@ -165,7 +165,8 @@ static void describe_joined_ranks(const struct model *m, const struct prof_rank_
 {
     result->joined = (int64_t)m->replay.met;
     if (result->joined)
-        snprintf(result->ranks, sizeof result->ranks, "%s of ranks %s for the last rank to come",
+        snprintf(result->ranks, sizeof result->ranks,
+                 "%s between ranks %s for the last rank to arrive",
                  prof_counted(result->joined, "operation", "operations").text,
                  result->joined == 1 ? "waits" : "wait");
     if (result->joined && parts->missing > 0)

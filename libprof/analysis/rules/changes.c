@@ -355,8 +355,8 @@ static enum prof_status add_change(struct prof_change *change, const struct prof
     free(rank_of);
     if (!found && rank != ANY_RANK)
         return prof_fail(err, PROF_INVALID,
-                         "rank%lld:%s: no operation of that rank alone fits: ranks are numbered by "
-                         "their launcher, and each needs a GPU of its own",
+                         "rank%lld:%s: no operation of that rank matches: the launcher numbers "
+                         "the ranks, and each needs its own GPU",
                          (long long)rank, what);
     if (!found)
         return prof_fail(err, PROF_INVALID, "%s: no operation of the capture fits", what);

@@ -23,9 +23,9 @@ static const struct prof_view_column iteration_columns[] = {
     {"launches", "INTEGER", "kernels, and graphs recorded as a whole"},
     {"transfers", "INTEGER", "memcpys and memsets"},
     {"bytes", "INTEGER", "of them"},
-    {"allocations", "INTEGER", ""},
-    {"allocated_bytes", "INTEGER", ""},
-    {"synchronizations", "INTEGER", ""},
+    {"allocations", "INTEGER", "how many were made"},
+    {"allocated_bytes", "INTEGER", "their sizes, added up"},
+    {"synchronizations", "INTEGER", "how often the host waited for the device"},
     {"energy_j", "REAL", "of the device's board; NULL = not known within a quarter"},
     {0},
 };
@@ -33,7 +33,7 @@ static const struct prof_view_column iteration_columns[] = {
 static const struct prof_view_column finding_columns[] = {
     {"rule", "TEXT", "as perfkit explain takes it"},
     {"severity", "TEXT", "info, warning, critical"},
-    {"title", "TEXT", ""},
+    {"title", "TEXT", "what is wrong, in one line"},
     {"phase", "TEXT", "NVTX range or period that was analysed; NULL = the whole run"},
     {"device", "INTEGER", "number of the device; NULL = none in particular"},
     {"bound_ns", "INTEGER", "the most that fixing it saves; NULL = it is not about time"},
