@@ -287,7 +287,8 @@ const char *prof_verdict_text(enum prof_verdict verdict);
     X(COVERED, "covered",                                                                          \
       "too noisy by itself; the iteration's time, of which it is part, is "                        \
       "analysed")                                                                                  \
-    X(FEW_RUNS, "few-runs", "slower, but the candidate has fewer than three runs")                 \
+    X(FEW_RUNS, "few-runs",                                                                        \
+      "too few runs: a verdict takes 3 of the candidate, and 2 runs or sessions of the baseline")  \
     X(SINGLE, "single", "one run or session on each side: how runs vary is not known")             \
     X(NOT_SURE, "not-sure", "worse, but not beyond doubt")                                         \
     X(CLOCK, "clock", "slower in time, but not in clock cycles of the device")                     \
