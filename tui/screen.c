@@ -324,7 +324,7 @@ static size_t device_count(const struct tui_model *model)
             const struct tui_stream *stream = &model->streams.data[k];
             const struct tui_device *device = tui_model_device(model, stream->values.device);
             used = device && device->values.physical == physical &&
-                   stream->kernels + stream->copies > 0;
+                   (stream->kernels > 0 || stream->copies > 0);
         }
         count += used && physical == model->devices.data[i].values.id;
     }
