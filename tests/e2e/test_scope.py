@@ -185,11 +185,14 @@ class Control(ScopeCase):
                                   env=environment) as b:
                 self.go(b, "one")
                 result = self.ctl("start", status=1)
-                self.assertIn(b"2 captures are running", result.err)
-                self.assertEqual(sorted(line.split("\t")[1] for line in
-                                        result.out.decode().splitlines()),
-                                 [self.path("a.sqlite"), self.path("b.sqlite")])
+                listed = sorted(line.split("\t")[1] for line in result.out.decode().splitlines())
+                mine = [self.path("a.sqlite"), self.path("b.sqlite")]
                 b.stdin.close()
+                if set(listed) > set(mine):
+                    a.stdin.close()
+                    self.skipTest("another capture is running on this machine")
+                self.assertIn(b"2 captures are running", result.err)
+                self.assertEqual(listed, mine)
             a.stdin.close()
 
     def test_refusals(self):
