@@ -76,11 +76,31 @@ static enum prof_status find_file(const char *path, struct prof_error *err)
                : prof_fail_errno(err, PROF_IO, "cannot look for %s", path);
 }
 
-static enum prof_status find_side_file(const char *path, struct prof_error *err)
+static const char *const side_files[] = {"-wal", "-shm", "-journal"};
+#define SIDE_FILES (sizeof side_files / sizeof side_files[0])
+
+/* One that SQLite would replay into a new file of this name. */
+static enum prof_status find_side_file(const char *path, const char **suffix,
+                                       struct prof_error *err)
 {
     char name[PATH_MAX + 16];
-    snprintf(name, sizeof name, "%s-wal", path);
-    return find_file(name, err);
+    enum prof_status status = PROF_OK;
+    for (size_t i = 0; !status && i < SIDE_FILES; i += 2) {
+        *suffix = side_files[i];
+        snprintf(name, sizeof name, "%s%s", path, *suffix);
+        status = find_file(name, err);
+    }
+    return status;
+}
+
+static void move_side_files(const char *from, const char *to)
+{
+    char old[PATH_MAX + 16], new[PATH_MAX + 16];
+    for (size_t i = 0; i < SIDE_FILES; i++) {
+        snprintf(old, sizeof old, "%s%s", from, side_files[i]);
+        snprintf(new, sizeof new, "%s%s", to, side_files[i]);
+        rename(old, new);
+    }
 }
 
 /* `folder`/`name` into final, absolute, whether or not the file exists. */
@@ -177,6 +197,7 @@ static enum prof_status automatic(struct run_output *output, const char *program
                                   struct prof_error *err)
 {
     char base[128], name[160];
+    const char *suffix;
     program_file_name(program, base);
     for (unsigned n = 1; n < MOST_NAMES; n++) {
         if (n == 1)
@@ -188,7 +209,7 @@ static enum prof_status automatic(struct run_output *output, const char *program
             return status;
         status = find_file(output->final, err);
         if (!status)
-            status = find_side_file(output->final, err);
+            status = find_side_file(output->final, &suffix, err);
         if (status != PROF_EXISTS)
             return status;
     }
@@ -217,29 +238,31 @@ enum prof_status output_choose(struct run_output *output, const char *wanted, co
         return prof_fail(err, PROF_EXISTS,
                          "%s exists already: choose another name, or overwrite it with --force",
                          wanted);
+    const char *suffix;
     if (!status)
-        status = find_side_file(output->final, err);
+        status = find_side_file(output->final, &suffix, err);
     if (status == PROF_EXISTS)
         return prof_fail(err, PROF_EXISTS,
-                         "%s-wal is left from an older capture: choose another name, or overwrite "
+                         "%s%s is left from an older capture: choose another name, or overwrite "
                          "it with --force",
-                         wanted);
+                         wanted, suffix);
     return status;
 }
 
-/* --force: the old file stays beside, so that a command that cannot be started costs nothing. */
+/* --force: the old file stays beside, with its side files, which are a part of it and would be
+ * replayed into the new one: so a command that cannot be started costs nothing. */
 static enum prof_status set_aside(struct run_output *output, struct prof_error *err)
 {
     struct stat info;
     struct ctl_target running;
     bool several;
-    if (lstat(output->final, &info) < 0)
-        return PROF_OK;
-    if (!ctl_find(output->final, &running, &several, NULL))
+    bool there = lstat(output->final, &info) == 0;
+    if (there && !ctl_find(output->final, &running, &several, NULL))
         return prof_fail(err, PROF_BUSY,
                          "%s is being recorded: let it finish, or choose another name with -o",
                          output->final);
-    PROF_TRY(prof_replaceable(output->final, err));
+    if (there)
+        PROF_TRY(prof_replaceable(output->final, err));
     if (stat(output->final, &info) == 0 && info.st_size > 0 &&
         !is_capture_file(AT_FDCWD, output->final))
         return prof_fail(err, PROF_EXISTS,
@@ -248,10 +271,11 @@ static enum prof_status set_aside(struct run_output *output, struct prof_error *
                          output->final);
     int length =
         snprintf(output->aside, sizeof output->aside, "%s.old-%ld", output->final, (long)getpid());
-    if (length >= PATH_MAX || rename(output->final, output->aside) < 0) {
+    if (length >= PATH_MAX || (there && rename(output->final, output->aside) < 0)) {
         output->aside[0] = '\0';
         return prof_fail_errno(err, PROF_IO, "cannot replace %s", output->final);
     }
+    move_side_files(output->final, output->aside);
     return PROF_OK;
 }
 
@@ -301,16 +325,16 @@ enum prof_status output_create(struct run_output *output, const char *wanted, co
 void output_started(struct run_output *output)
 {
     if (output->aside[0])
-        unlink(output->aside);
+        output_remove(output->aside);
     output->aside[0] = '\0';
 }
 
 void output_remove(const char *path)
 {
-    static const char *const suffixes[] = {"", "-wal", "-shm", "-journal"};
-    for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++) {
+    unlink(path);
+    for (size_t i = 0; i < SIDE_FILES; i++) {
         char name[PATH_MAX + 16];
-        snprintf(name, sizeof name, "%s%s", path, suffixes[i]);
+        snprintf(name, sizeof name, "%s%s", path, side_files[i]);
         unlink(name);
     }
 }
@@ -320,8 +344,10 @@ void output_discard(struct run_output *output)
     if (output->made)
         output_remove(output->final);
     output->made = false;
-    if (output->aside[0])
+    if (output->aside[0]) {
         rename(output->aside, output->final);
+        move_side_files(output->aside, output->final);
+    }
     output->aside[0] = '\0';
 }
 
@@ -334,14 +360,8 @@ static bool copy_bytes(int from, int to)
             continue;
         if (got <= 0)
             return got == 0;
-        for (ssize_t done = 0; done < got;) {
-            ssize_t put = write(to, buffer + done, (size_t)(got - done));
-            if (put < 0 && errno == EINTR)
-                continue;
-            if (put < 0)
-                return false;
-            done += put;
-        }
+        if (!prof_write_all(to, buffer, (size_t)got))
+            return false;
     }
 }
 

@@ -45,6 +45,18 @@ static inline FILE *prof_read_regular(const char *path)
     return file;
 }
 
+/* False with errno. */
+static inline bool prof_write_all(int fd, const void *data, size_t bytes)
+{
+    for (size_t done = 0; done < bytes;) {
+        ssize_t put = write(fd, (const char *)data + done, bytes - done);
+        if (put < 0 && errno != EINTR)
+            return false;
+        done += put > 0 ? (size_t)put : 0;
+    }
+    return true;
+}
+
 /* Files appear under their name by rename, which takes the place of whatever has the name: with the
  * rights of root also of /dev/null, and of the link /dev/stdout, though that leads to a file. */
 

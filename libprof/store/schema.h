@@ -124,6 +124,9 @@ bool prof_column_print_unit(const struct prof_column *column, FILE *out);
 int prof_schema_insert(sqlite3 *db, enum schema_table table, int rows, bool update,
                        sqlite3_stmt **out);
 
+/* The statements that make all tables and views; malloc'd, NULL without memory. */
+char *prof_schema_script(void);
+
 /* Give a capture of an earlier version the tables, columns and views that came later: for good when
  * it is open for writing, else for this connection only. New tables are empty, new columns what
  * `earlier` says. Returns SQLite's code. */

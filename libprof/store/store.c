@@ -1,12 +1,11 @@
 /* Making, publishing and opening capture files; see store.h.
  *
- * A new capture is made under a name that no reader looks for, without a journal, and gets its name
- * when its tables and first rows are in the file: a reader finds no file or a whole one. */
+ * A new capture is made in memory, and its file gets a name when the tables and first rows are in
+ * it: a reader finds no file or a whole one, and who is killed before leaves nothing behind. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +14,7 @@
 #include <unistd.h>
 
 #include "libprof/base/clock.h"
+#include "libprof/base/regular.h"
 #include "libprof/store/schema.h"
 #include "libprof/store/store.h"
 
@@ -25,10 +25,24 @@
 #define PUBLISH_NS (3 * 1000000000ull)
 #define READER_WAIT_MS 5000
 
+/* Of SQLite's file format ("The Database Header"): offsets of the fields that are checked, most
+ * significant byte first. */
+enum {
+    HEAD_PAGE_BYTES = 16, /* 2 bytes; 1 = 65536 */
+    HEAD_WRITE_VERSION = 18,
+    HEAD_READ_VERSION = 19,
+    HEAD_WAL = 2, /* of these two */
+    HEAD_USER_VERSION = 60,
+    HEAD_APPLICATION_ID = 68,
+    HEAD_BYTES = 100
+};
+#define HEAD_MAGIC "SQLite format 3" /* with its NUL */
+
 struct prof_store {
     sqlite3 *db;
     char *path;
-    char *unseen;            /* the file's name until prof_store_appear; NULL after it */
+    bool unseen;             /* in memory until prof_store_appear */
+    int fd;                  /* of the file without a name that it then goes to; -1 = none */
     struct prof_store *next; /* of `written` */
     dev_t device;
     ino_t inode;
@@ -41,7 +55,7 @@ static pthread_mutex_t written_lock = PTHREAD_MUTEX_INITIALIZER;
 static void add_written(struct prof_store *store)
 {
     struct stat info;
-    if (stat(store->unseen ? store->unseen : store->path, &info))
+    if (stat(store->path, &info))
         return;
     store->device = info.st_dev;
     store->inode = info.st_ino;
@@ -102,39 +116,6 @@ static void remove_side_files(const char *path)
     }
 }
 
-/* The whole schema as one script. Column texts go into the file as SQL comments: `.schema` of the
- * sqlite3 shell then explains the capture without perfkit. */
-static char *schema_script(void)
-{
-    char *script = NULL;
-    size_t size = 0;
-    FILE *out = prof_open_memory(&script, &size);
-    if (!out)
-        return NULL;
-    for (const struct prof_table *t = prof_tables; t->name; t++) {
-        fprintf(out, "CREATE TABLE \"%s\" ( -- %s\n", t->name, t->text);
-        for (const struct prof_column *c = t->columns; c->name; c++) {
-            fprintf(out, "  \"%s\"%s%s%s -- ", c->name, *c->type ? " " : "", c->type,
-                    c[1].name ? "," : "");
-            bool has_unit = prof_column_print_unit(c, out);
-            fprintf(out, "%s%s\n", has_unit && *c->text ? ", " : "", c->text);
-        }
-        fprintf(out, ");\n");
-    }
-    bool ok = true;
-    for (const struct prof_view *v = prof_views; v->name; v++) {
-        char *select = prof_view_select(v);
-        ok = ok && select;
-        fprintf(out, "CREATE VIEW \"%s\" AS -- %s\n%s;\n", v->name, v->text, select ? select : "");
-        sqlite3_free(select);
-    }
-    if (!prof_close_stream(out) || !ok) {
-        free(script);
-        return NULL;
-    }
-    return script;
-}
-
 bool prof_sql_run(sqlite3 *db, const char *sql)
 {
     return sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK;
@@ -176,14 +157,23 @@ static enum prof_status new_store(const char *path, struct prof_store **store,
                                   struct prof_error *err)
 {
     *store = calloc(1, sizeof **store);
-    if (*store)
-        (*store)->path = strdup(path);
-    if (!*store || !(*store)->path) {
+    char *own = *store ? strdup(path) : NULL;
+    if (!own) {
         free(*store);
         *store = NULL;
         return prof_out_of_memory(err);
     }
+    (*store)->path = own;
+    (*store)->fd = -1;
     return PROF_OK;
+}
+
+/* By sqlite3_malloc. */
+static char *folder_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? sqlite3_mprintf("%.*s", slash == path ? 1 : (int)(slash - path), path)
+                 : sqlite3_mprintf(".");
 }
 
 /* SQLite sorts large indexes in temporary files. They belong beside the capture, where there must
@@ -192,17 +182,14 @@ static void use_folder_for_temporary_files(const char *path)
 {
     if (getenv("SQLITE_TMPDIR"))
         return;
-    const char *slash = strrchr(path, '/');
-    char *folder = slash ? sqlite3_mprintf("%.*s", slash == path ? 1 : (int)(slash - path), path)
-                         : sqlite3_mprintf(".");
     sqlite3_free(sqlite3_temp_directory);
-    sqlite3_temp_directory = folder;
+    sqlite3_temp_directory = folder_of(path);
 }
 
 static enum prof_status fill_new(struct prof_store *store, struct prof_error *err)
 {
     sqlite3 *db = store->db;
-    char *script = schema_script();
+    char *script = prof_schema_script();
     if (!script)
         return prof_out_of_memory(err);
     bool ok = pragma(db, "page_size", PAGE_BYTES) && prof_sql_run(db, "PRAGMA synchronous=OFF") &&
@@ -214,23 +201,13 @@ static enum prof_status fill_new(struct prof_store *store, struct prof_error *er
     return ok ? PROF_OK : prof_store_fail(store, "create", err);
 }
 
-/* In the folder of `path`. */
-static char *unseen_name(const char *path)
-{
-    static _Atomic unsigned count;
-    const char *slash = strrchr(path, '/');
-    int folder = slash ? (int)(slash - path) + 1 : 0;
-    unsigned number = atomic_fetch_add(&count, 1);
-    char *name;
-    return asprintf(&name, "%.*s.perfkit-%d-%u", folder, path, getpid(), number) < 0 ? NULL : name;
-}
-
-/* What has the name is kept, or removed. */
+/* What has the name is kept, or removed with its side files, which else were replayed into ours. */
 static enum prof_status clear_name(const char *path, bool overwrite, struct prof_error *err)
 {
     struct stat info;
     bool there = !lstat(path, &info);
-    if (there && !overwrite)
+    if (!overwrite &&
+        (there || side_file_exists(path, "-wal") || side_file_exists(path, "-journal")))
         return prof_fail(err, PROF_EXISTS, "%s exists already: choose another name or overwrite it",
                          path);
     if (!there && errno != ENOENT)
@@ -240,7 +217,30 @@ static enum prof_status clear_name(const char *path, bool overwrite, struct prof
         return prof_fail(err, PROF_INVALID, "%s is a folder: give a file name", path);
     if (there && unlink(path))
         return prof_fail_errno(err, PROF_IO, "cannot replace %s", path);
+    if (overwrite)
+        remove_side_files(path);
     return PROF_OK;
+}
+
+static int new_file(const char *path)
+{
+    return open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+}
+
+/* In the folder of `path`: whether files can be made there is known before there is one. */
+static int nameless_file(const char *path)
+{
+    char *folder = folder_of(path);
+    int fd = folder ? open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0666) : -1;
+    sqlite3_free(folder);
+    return fd;
+}
+
+static void close_nameless(struct prof_store *store)
+{
+    if (store->fd >= 0)
+        close(store->fd);
+    store->fd = -1;
 }
 
 static enum prof_status create(const char *path, bool overwrite, bool alone,
@@ -249,24 +249,21 @@ static enum prof_status create(const char *path, bool overwrite, bool alone,
     *store = NULL;
     PROF_TRY(clear_name(path, overwrite, err));
     PROF_TRY(new_store(path, store, err));
-    const char *file = alone ? path : ((*store)->unseen = unseen_name(path));
-    enum prof_status status = file ? PROF_OK : prof_out_of_memory(err);
-    if (file && alone)
-        remove_side_files(path); /* else replayed into ours */
-    else if (file)
-        unlink(file); /* of a killed perfkit with this pid */
-    int fd = file ? open(file, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666) : -1;
-    if (fd >= 0)
-        close(fd);
-    else if (file)
-        status = prof_fail_errno(err, PROF_IO, "cannot create %s", path);
+    int fd = (*store)->fd = alone ? new_file(path) : nameless_file(path);
+    bool can = fd >= 0 || (!alone && (errno == EOPNOTSUPP || errno == EISDIR));
+    enum prof_status status =
+        can ? PROF_OK : prof_fail_errno(err, PROF_IO, "cannot create %s", path);
+    (*store)->unseen = !alone;
+    if (alone)
+        close_nameless(*store);
     use_folder_for_temporary_files(path);
-    if (!status &&
-        sqlite3_open_v2(file, &(*store)->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL))
+    if (!status && sqlite3_open_v2(alone ? path : ":memory:", &(*store)->db,
+                                   SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL))
         status = prof_store_fail(*store, "create", err);
     status = status ? status : fill_new(*store, err);
     if (!status) {
-        add_written(*store);
+        if (alone)
+            add_written(*store);
         return PROF_OK;
     }
     if (alone && fd >= 0)
@@ -275,93 +272,6 @@ static enum prof_status create(const char *path, bool overwrite, bool alone,
     *store = NULL;
     return status;
 }
-
-/* File systems that cannot rename so have the name empty for a moment. */
-static bool rename_to_new(const char *from, const char *to)
-{
-    if (!renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE))
-        return true;
-    if (errno != EINVAL && errno != ENOSYS)
-        return false;
-    int fd = open(to, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (fd >= 0)
-        close(fd);
-    return fd >= 0 && !rename(from, to);
-}
-
-/* In WAL mode from its first moment: neither the tables nor the mode come under a reader. */
-enum prof_status prof_store_appear(struct prof_store *store, struct prof_error *err)
-{
-    if (!store->unseen)
-        return PROF_OK;
-    if (!answers(store->db, "PRAGMA journal_mode=WAL", "wal")) {
-        if (prof_sql_status(sqlite3_errcode(store->db))) /* else SQLite stayed in another mode */
-            return prof_store_fail(store, "create", err);
-        return prof_fail(
-            err, PROF_IO,
-            "cannot write %s in WAL mode (a network filesystem?): record to a local folder",
-            store->path);
-    }
-    if (sqlite3_close(store->db))
-        return prof_store_fail(store, "create", err);
-    store->db = NULL;
-    if (!rename_to_new(store->unseen, store->path))
-        return errno == EEXIST ? prof_fail(err, PROF_EXISTS,
-                                           "%s exists already: choose another name or overwrite it",
-                                           store->path)
-                               : prof_fail_errno(err, PROF_IO, "cannot create %s", store->path);
-    free(store->unseen);
-    store->unseen = NULL;
-    remove_side_files(store->path); /* of an older file of this name: else replayed into ours */
-    if (sqlite3_open_v2(store->path, &store->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX,
-                        NULL) ||
-        sqlite3_busy_timeout(store->db, READER_WAIT_MS) ||
-        !prof_sql_run(store->db, "PRAGMA synchronous=OFF"))
-        return prof_store_fail(store, "create", err);
-    return PROF_OK;
-}
-
-bool prof_store_appeared(const struct prof_store *store)
-{
-    return store && !store->unseen;
-}
-
-enum prof_status prof_store_begin(const char *path, bool overwrite, struct prof_store **store,
-                                  struct prof_error *err)
-{
-    return create(path, overwrite, false, store, err);
-}
-
-enum prof_status prof_store_create(const char *path, bool overwrite, struct prof_store **store,
-                                   struct prof_error *err)
-{
-    PROF_TRY(create(path, overwrite, false, store, err));
-    enum prof_status status = prof_store_appear(*store, err);
-    if (!status)
-        return PROF_OK;
-    if (prof_store_appeared(*store))
-        unlink(path);
-    prof_store_close(*store);
-    *store = NULL;
-    return status;
-}
-
-enum prof_status prof_store_create_alone(const char *path, struct prof_store **store,
-                                         struct prof_error *err)
-{
-    return create(path, true, true, store, err);
-}
-
-/* Of SQLite's file format ("The Database Header"): offsets of the fields that are checked, most
- * significant byte first. */
-enum {
-    HEAD_PAGE_BYTES = 16,    /* 2 bytes; 1 = 65536 */
-    HEAD_WRITE_VERSION = 18, /* 2 = WAL */
-    HEAD_USER_VERSION = 60,
-    HEAD_APPLICATION_ID = 68,
-    HEAD_BYTES = 100
-};
-#define HEAD_MAGIC "SQLite format 3" /* with its NUL */
 
 static uint32_t head_number(const unsigned char head[HEAD_BYTES], int at)
 {
@@ -520,6 +430,104 @@ static bool is_refused(int code)
     return (code & 0xff) == SQLITE_CANTOPEN || (code & 0xff) == SQLITE_READONLY;
 }
 
+/* `remedy`: of a folder where SQLite cannot have its side files. */
+static enum prof_status open_to_write(struct prof_store *store, const char *remedy,
+                                      struct prof_error *err)
+{
+    sqlite3_close(store->db);
+    store->db = NULL;
+    if (sqlite3_open_v2(store->path, &store->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX,
+                        NULL) ||
+        probe(store->db) || !prof_sql_run(store->db, "PRAGMA synchronous=OFF"))
+        return prof_store_fail(store, "open", err);
+    if (answers(store->db, "PRAGMA journal_mode=WAL", "wal")) {
+        add_written(store);
+        return PROF_OK;
+    }
+    int code = sqlite3_errcode(store->db);
+    return prof_sql_status(code) == PROF_OK || is_refused(code)
+               ? prof_fail(err, PROF_IO, "cannot write %s%s", store->path, remedy)
+               : prof_store_fail(store, "write", err);
+}
+
+/* False with EEXIST: another file has the name. */
+static bool give_name(const struct prof_store *store, const unsigned char *image, size_t bytes)
+{
+    char nameless[32];
+    snprintf(nameless, sizeof nameless, "/proc/self/fd/%d", store->fd);
+    if (store->fd >= 0 && prof_write_all(store->fd, image, bytes)) {
+        if (!linkat(AT_FDCWD, nameless, AT_FDCWD, store->path, AT_SYMLINK_FOLLOW))
+            return true;
+        if (errno == EEXIST)
+            return false;
+    }
+    int fd = new_file(store->path); /* file systems without nameless files: empty for a moment */
+    bool ok = fd >= 0 && prof_write_all(fd, image, bytes);
+    int reason = errno;
+    if (fd >= 0)
+        close(fd);
+    if (fd >= 0 && !ok)
+        unlink(store->path);
+    errno = reason;
+    return ok;
+}
+
+/* In WAL mode from its first moment: neither the tables nor the mode come under a reader. */
+enum prof_status prof_store_appear(struct prof_store *store, struct prof_error *err)
+{
+    if (!store->unseen)
+        return PROF_OK;
+    sqlite3_int64 bytes;
+    unsigned char *image = sqlite3_serialize(store->db, "main", &bytes, 0);
+    if (!image)
+        return prof_out_of_memory(err);
+    image[HEAD_WRITE_VERSION] = image[HEAD_READ_VERSION] = HEAD_WAL;
+    int reason = give_name(store, image, (size_t)bytes) ? 0 : errno;
+    sqlite3_free(image);
+    errno = reason;
+    if (reason)
+        return reason == EEXIST
+                   ? prof_fail(err, PROF_EXISTS,
+                               "%s exists already: choose another name or overwrite it",
+                               store->path)
+                   : prof_fail_errno(err, PROF_IO, "cannot create %s", store->path);
+    store->unseen = false;
+    close_nameless(store);
+    return open_to_write(store, " in WAL mode (a network filesystem?): record to a local folder",
+                         err);
+}
+
+bool prof_store_appeared(const struct prof_store *store)
+{
+    return store && !store->unseen;
+}
+
+enum prof_status prof_store_begin(const char *path, bool overwrite, struct prof_store **store,
+                                  struct prof_error *err)
+{
+    return create(path, overwrite, false, store, err);
+}
+
+enum prof_status prof_store_create(const char *path, bool overwrite, struct prof_store **store,
+                                   struct prof_error *err)
+{
+    PROF_TRY(create(path, overwrite, false, store, err));
+    enum prof_status status = prof_store_appear(*store, err);
+    if (!status)
+        return PROF_OK;
+    if (prof_store_appeared(*store))
+        unlink(path);
+    prof_store_close(*store);
+    *store = NULL;
+    return status;
+}
+
+enum prof_status prof_store_create_alone(const char *path, struct prof_store **store,
+                                         struct prof_error *err)
+{
+    return create(path, true, true, store, err);
+}
+
 static bool is_closed(sqlite3 *db)
 {
     return ask(db, "SELECT count(*) FROM capture WHERE state IN ('recording', 'closing')", 1) == 0;
@@ -587,22 +595,10 @@ enum prof_status prof_store_reopen(const char *path, struct prof_store **store,
     PROF_TRY(check_capture_header(path, err));
     use_folder_for_temporary_files(path);
     PROF_TRY(new_store(path, store, err));
-    enum prof_status status = PROF_OK;
-    if (sqlite3_open_v2(path, &(*store)->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) ||
-        probe((*store)->db) || !prof_sql_run((*store)->db, "PRAGMA synchronous=OFF"))
-        status = prof_store_fail(*store, "open", err);
-    else if (!answers((*store)->db, "PRAGMA journal_mode=WAL", "wal")) {
-        int code = sqlite3_errcode((*store)->db);
-        status = prof_sql_status(code) == PROF_OK || is_refused(code)
-                     ? prof_fail(err, PROF_IO, "cannot write %s: is the folder writable?", path)
-                     : prof_store_fail(*store, "write", err);
-    } else {
-        int code = prof_schema_complete((*store)->db, true);
-        if (code)
-            status = prof_store_fail_code(*store, code, "open", err);
-    }
-    if (!status)
-        add_written(*store);
+    enum prof_status status = open_to_write(*store, ": is the folder writable?", err);
+    int code = status ? SQLITE_OK : prof_schema_complete((*store)->db, true);
+    if (code)
+        status = prof_store_fail_code(*store, code, "open", err);
     if (status) {
         prof_store_close(*store);
         *store = NULL;
@@ -668,7 +664,7 @@ bool prof_store_settle(const char *path)
         return false;
     unsigned char mode = 0;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    bool wal = fd >= 0 && pread(fd, &mode, 1, HEAD_WRITE_VERSION) == 1 && mode == 2;
+    bool wal = fd >= 0 && pread(fd, &mode, 1, HEAD_WRITE_VERSION) == 1 && mode == HEAD_WAL;
     if (fd >= 0)
         close(fd);
     if (!wal)
@@ -690,11 +686,7 @@ void prof_store_close(struct prof_store *store)
         return;
     sqlite3_close_v2(store->db);
     remove_written(store);
-    if (store->unseen) {
-        unlink(store->unseen);
-        remove_side_files(store->unseen);
-    }
-    free(store->unseen);
+    close_nameless(store);
     free(store->path);
     free(store);
 }

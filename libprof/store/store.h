@@ -16,15 +16,15 @@
 struct prof_store;
 
 /* Make a new capture with all tables and views of tables.def, empty, open for writing. An existing
- * file is refused (PROF_EXISTS) unless `overwrite`, which removes it with its side files first.
+ * file, or a side file of it, is refused (PROF_EXISTS) unless `overwrite`, which removes them first.
  * On failure no file is left behind and *store is NULL. */
 enum prof_status prof_store_create(const char *path, bool overwrite, struct prof_store **store,
                                    struct prof_error *err);
 
-/* As prof_store_create, but the file has another name before prof_store_appear, which also opens it
- * anew: for a writer whose first rows must be there when it is found (the row of table capture).
- * Until then prof_store_close removes it, and no statement may be kept prepared. PROF_EXISTS of
- * prof_store_appear: another file has taken the name meanwhile. */
+/* As prof_store_create, but there is no file before prof_store_appear, which also makes another
+ * connection: for a writer whose first rows must be there when it is found (the row of table
+ * capture). Until then no statement may be kept prepared. PROF_EXISTS of prof_store_appear: another
+ * file has taken the name meanwhile. */
 enum prof_status prof_store_begin(const char *path, bool overwrite, struct prof_store **store,
                                   struct prof_error *err);
 enum prof_status prof_store_appear(struct prof_store *store, struct prof_error *err);

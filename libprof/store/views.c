@@ -1,9 +1,13 @@
 /* The views of a capture: its events with names in place of row numbers, for people who write SQL.
  * Columns of times and sizes say their unit in their names; what is unknown is NULL as in the
  * tables. docs/reference/format.md is made from this list, and the file has the texts as comments.
+ * Also the script that makes the tables and views of a file.
  */
 #include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
 
+#include "libprof/base/error.h"
 #include "libprof/store/schema.h"
 
 #define MEMORY(kind)                                                                               \
@@ -202,3 +206,36 @@ const struct prof_view prof_views[] = {
                     "t.id = e.thread LEFT JOIN device d ON d.id = e.device"}}},
     {0},
 };
+
+/* Column texts go into the file as SQL comments: `.schema` of the
+ * sqlite3 shell then explains the capture without perfkit. */
+char *prof_schema_script(void)
+{
+    char *script = NULL;
+    size_t size = 0;
+    FILE *out = prof_open_memory(&script, &size);
+    if (!out)
+        return NULL;
+    for (const struct prof_table *t = prof_tables; t->name; t++) {
+        fprintf(out, "CREATE TABLE \"%s\" ( -- %s\n", t->name, t->text);
+        for (const struct prof_column *c = t->columns; c->name; c++) {
+            fprintf(out, "  \"%s\"%s%s%s -- ", c->name, *c->type ? " " : "", c->type,
+                    c[1].name ? "," : "");
+            bool has_unit = prof_column_print_unit(c, out);
+            fprintf(out, "%s%s\n", has_unit && *c->text ? ", " : "", c->text);
+        }
+        fprintf(out, ");\n");
+    }
+    bool ok = true;
+    for (const struct prof_view *v = prof_views; v->name; v++) {
+        char *select = prof_view_select(v);
+        ok = ok && select;
+        fprintf(out, "CREATE VIEW \"%s\" AS -- %s\n%s;\n", v->name, v->text, select ? select : "");
+        sqlite3_free(select);
+    }
+    if (!prof_close_stream(out) || !ok) {
+        free(script);
+        return NULL;
+    }
+    return script;
+}

@@ -3,6 +3,7 @@ lock (targets/stop_at.c), and each command must give the state of that moment: n
 its row. PERFKIT_LONG=1 tries many more moments."""
 import json
 import os
+import shutil
 import signal
 import subprocess
 
@@ -77,11 +78,51 @@ class Moments(e2e.Case):
         db.close()
         self.assertEqual([name for name in os.listdir(self.folder) if name.startswith(".")], [], moment)
 
-    def test_every_command(self):
+    def calls(self):
         recorder, log = self.begin(0)
         self.ended(recorder, "no stop")
         with open(log) as file:
-            calls = file.read().splitlines()
+            return recorder, file.read().splitlines()
+
+    def test_killed_before_it_appears(self):
+        """Nothing is left in the folder: such a file would have no reader, and nobody would remove it."""
+        recorder, calls = self.calls()
+        first = next(i + 1 for i, line in enumerate(calls) if line.endswith(os.path.basename(recorder.capture)))
+        before = set(os.listdir(self.folder))
+        for number in range(first - 2, first + 1):
+            recorder, log = self.begin(number)
+            self.assertEqual(os.waitid(os.P_PID, recorder.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT).si_code, os.CLD_STOPPED)
+            recorder.kill()
+            recorder.wait()
+            with open(log) as file:
+                shutil.rmtree(os.path.dirname(file.readline().split()[2]))  # the spool folder
+            self.assertEqual(set(os.listdir(self.folder)) - before, {os.path.basename(log)}, number)
+            before.add(os.path.basename(log))
+
+    def test_force_costs_nothing(self):
+        """Rows of a killed recorder's -wal are there again when the command that was to overwrite them does not start."""
+        recorder, calls = self.calls()
+        commits = [i + 1 for i, line in enumerate(calls) if line.endswith("-wal") and " pwrite64 " in line]
+        recorder, log = self.begin(commits[-1])
+        os.waitid(os.P_PID, recorder.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+        recorder.kill()
+        recorder.wait()
+        wal = recorder.capture + "-wal"
+        with open(wal, "rb") as file:
+            rows = file.read()
+        self.assertTrue(rows)
+        forced = self.perfkit("run", "--force", "-o", recorder.capture, "--", "./no-such-program")
+        self.assertEqual(forced.status, 127)
+        with open(wal, "rb") as file:
+            self.assertEqual(file.read(), rows)
+        self.assertEqual(self.perfkit("recover", recorder.capture).status, 0)
+        db = self.open(recorder.capture)
+        self.assertEqual(self.one(db, "SELECT count(*) FROM marker"), 50)
+        db.close()
+        self.assertEqual([name for name in os.listdir(self.folder) if ".old-" in name], [])
+
+    def test_every_command(self):
+        recorder, calls = self.calls()
         named = [i + 1 for i, line in enumerate(calls) if line.endswith(os.path.basename(recorder.capture))]
         rest = len(calls) - named[0]
         for number in named[:MOMENTS] + [named[0] + rest * i // MOMENTS for i in range(1, MOMENTS + 1)]:

@@ -178,9 +178,33 @@ START_TEST(old_side_files_do_not_enter_a_new_capture)
     ck_assert_int_eq(waitpid(child, NULL, 0), child);
     ck_assert_int_eq(access(path_wal, F_OK), 0);
     ck_assert_int_eq(unlink(path), 0);
-    struct prof_store *store = create();
+    struct prof_store *store;
+    ck_assert_int_eq(prof_store_create(path, false, &store, NULL), PROF_EXISTS);
+    ck_assert_int_eq(access(path_wal, F_OK), 0);
+    ck_assert_int_eq(prof_store_create(path, true, &store, NULL), PROF_OK);
     ck_assert_int_eq(ask(store, "SELECT count(*) FROM capture"), 0);
     prof_store_close(store);
+    leave();
+}
+END_TEST
+
+/* Who writes has its side files from the moment at which another may find the file: they stay. */
+START_TEST(the_second_of_a_name_leaves_the_first_alone)
+{
+    enter();
+    struct prof_store *first, *second;
+    ck_assert_int_eq(prof_store_begin(path, false, &first, NULL), PROF_OK);
+    ck_assert_int_eq(prof_store_begin(path, false, &second, NULL), PROF_OK);
+    ck_assert_int_ne(access(path, F_OK), 0);
+    ck_assert_int_eq(prof_store_appear(first, NULL), PROF_OK);
+    run(first, "INSERT INTO capture(state) VALUES('recording')");
+    ck_assert_int_eq(prof_store_appear(second, NULL), PROF_EXISTS);
+    prof_store_close(second);
+    struct prof_store *reader;
+    ck_assert_int_eq(prof_store_open(path, &reader, NULL), PROF_OK);
+    ck_assert_int_eq(ask(reader, "SELECT count(*) FROM capture"), 1);
+    prof_store_close(reader);
+    prof_store_close(first);
     leave();
 }
 END_TEST
@@ -370,8 +394,7 @@ START_TEST(views_for_tables_are_refused)
     prof_store_close(store);
     ck_assert_int_eq(prof_store_open(path, &store, &err), PROF_OK);
     prof_store_close(store);
-    ck_assert_int_eq(unlink(path), 0);
-    store = create();
+    ck_assert_int_eq(prof_store_create(path, true, &store, &err), PROF_OK);
     run(store, "DROP TABLE capture; CREATE VIEW Capture AS WITH RECURSIVE n(id) AS (SELECT 1 UNION "
                "ALL SELECT id FROM n) SELECT id, 'complete' AS state FROM n WHERE id > 1");
     prof_store_close(store);
@@ -542,8 +565,8 @@ END_TEST
 
 CHECK_MAIN("store", a_new_capture_has_all_tables_and_views, an_existing_file_is_kept_unless_asked,
            eager_readers_do_no_harm_to_a_new_capture, old_side_files_do_not_enter_a_new_capture,
-           an_unwritable_place_is_told, a_published_capture_is_one_file,
-           readers_see_whole_transactions_of_a_growing_capture,
+           the_second_of_a_name_leaves_the_first_alone, an_unwritable_place_is_told,
+           a_published_capture_is_one_file, readers_see_whole_transactions_of_a_growing_capture,
            an_attached_reader_delays_publication_by_3_s, a_capture_left_in_wal_settles_later,
            a_writer_that_reads_keeps_its_locks, a_capture_in_the_making_is_not_settled,
            what_is_not_a_capture_is_refused_with_the_reason, views_for_tables_are_refused,

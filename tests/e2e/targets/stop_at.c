@@ -67,8 +67,7 @@ CALL(int, ftruncate64, fd, NULL, (int fd, off64_t size), (fd, size))
 CALL(int, fsync, fd, NULL, (int fd), (fd))
 CALL(int, unlink, -1, path, (const char *path), (path))
 CALL(int, rename, -1, to, (const char *from, const char *to), (from, to))
-CALL(int, renameat2, -1, to,
-     (int from_fd, const char *from, int to_fd, const char *to, unsigned flags),
+CALL(int, linkat, -1, to, (int from_fd, const char *from, int to_fd, const char *to, int flags),
      (from_fd, from, to_fd, to, flags))
 
 #define OPEN(name)                                                                                 \
