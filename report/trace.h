@@ -102,8 +102,9 @@ struct prof_trace_range {
     int64_t id; /* range.id */
     const char *name, *domain;
     int64_t start_ns, end_ns;
-    uint32_t around; /* index + 1 of the range of its lane that it lies in; 0 = none */
-    uint32_t first;  /* index + 1 of its first projection */
+    uint32_t around;      /* index + 1 of the range of its lane that it lies in; 0 = none */
+    uint32_t in_operator; /* of the innermost operator among itself and those that it lies in */
+    uint32_t first;       /* index + 1 of its first projection */
     bool is_operator;
 };
 

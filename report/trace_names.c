@@ -282,6 +282,9 @@ bool prof_trace_ranges_add(struct prof_trace_ranges *r, int64_t thread,
     slot->around = lane->open;
     slot->first = 0;
     *place = (uint32_t)r->all.count - 1;
+    slot->in_operator = slot->is_operator ? *place + 1
+                        : lane->open      ? r->all.data[lane->open - 1].in_operator
+                                          : 0;
     lane->open = (uint32_t)r->all.count;
     return true;
 }
@@ -328,14 +331,13 @@ int64_t prof_trace_ranges_around(struct prof_trace_ranges *r, int64_t thread, in
     const struct prof_trace_range *found = NULL;
     for (size_t i = 0; t && i < t->lanes.count; i++) {
         uint32_t at = innermost_range(r, &t->lanes.data[i], call_ns);
-        for (; at; at = r->all.data[at - 1].around) {
-            const struct prof_trace_range *range = &r->all.data[at - 1];
-            if (!found || range->is_operator > found->is_operator ||
-                (range->is_operator == found->is_operator && range->start_ns > found->start_ns))
-                found = range;
-            if (range->is_operator)
-                break;
-        }
+        if (!at)
+            continue;
+        uint32_t own = r->all.data[at - 1].in_operator;
+        const struct prof_trace_range *range = &r->all.data[(own ? own : at) - 1];
+        if (!found || range->is_operator > found->is_operator ||
+            (range->is_operator == found->is_operator && range->start_ns > found->start_ns))
+            found = range;
     }
     return found ? found->id : 0;
 }

@@ -45,7 +45,8 @@ struct lanes {
     struct feed *feed;
     struct prof_names by_key;
     PROF_ARRAY(struct lane) list;
-    uint64_t last_range; /* number given to a start/end range */
+    uint64_t last_range;  /* number given to a start/end range */
+    sqlite3_stmt *fields; /* of a payload; NULL until the first */
 };
 
 /* Domain numbers are each process's own: their names are rows of type 75. */
@@ -135,14 +136,15 @@ static bool name_range(struct feed *feed, struct feed_process *process, sqlite3_
 static bool put_fields(struct lanes *lanes, struct lane *lane, sqlite3_stmt *range, uint64_t id)
 {
     struct feed *feed = lanes->feed;
-    sqlite3_stmt *row = NULL;
     if (!feed_has(range, FIELDS))
         return true;
-    if (exchange_prepare(feed->source, feed->path,
+    if (!lanes->fields &&
+        exchange_prepare(feed->source, feed->path,
                          "SELECT key, atom FROM json_each(?1) WHERE atom NOT NULL AND "
                          "typeof(key) = 'text'",
-                         &row, feed->err))
+                         &lanes->fields, feed->err))
         return false;
+    sqlite3_stmt *row = lanes->fields;
     bool ok = true;
     sqlite3_bind_value(row, 1, sqlite3_column_value(range, FIELDS));
     while (ok && sqlite3_step(row) == SQLITE_ROW) {
@@ -164,7 +166,7 @@ static bool put_fields(struct lanes *lanes, struct lane *lane, sqlite3_stmt *ran
         ok = ok && feed_record(feed, lane->process, (uint32_t)(lane->tid & 0xffffff), &field);
         feed->result->rows -= ok;
     }
-    sqlite3_finalize(row);
+    sqlite3_reset(row);
     return ok;
 }
 
@@ -250,6 +252,7 @@ enum prof_status nsys_import_ranges(struct feed *feed)
     if (!status && rc != SQLITE_DONE)
         status = exchange_sql_fail(feed->source, "read", feed->path, feed->err);
     sqlite3_finalize(rows);
+    sqlite3_finalize(lanes.fields);
     for (size_t i = 0; i < lanes.list.count; i++) {
         if (!status && !pop_until(feed, &lanes.list.data[i], NEVER - 1))
             status = feed->err->status;
