@@ -164,21 +164,21 @@ static void describe_joined_ranks(const struct model *m, const struct prof_rank_
                                   struct prof_what_if *result)
 {
     result->joined = (int64_t)m->replay.met;
-    if (result->joined)
-        snprintf(result->ranks, sizeof result->ranks,
-                 "%s between ranks %s for the last rank to arrive",
-                 prof_counted(result->joined, "operation", "operations").text,
-                 result->joined == 1 ? "waits" : "wait");
-    if (result->joined && parts->missing > 0)
-        prof_append(result->ranks, sizeof result->ranks,
-                    "; %s of %s ranks %s not in this capture: waits for %s stay as recorded",
-                    prof_count(parts->missing).text, prof_count(parts->world_size).text,
-                    parts->missing == 1 ? "is" : "are", parts->missing == 1 ? "it" : "them");
-    else if (parts->why_unmatched || has_collectives(m->facts))
+    if (!result->joined && (parts->why_unmatched || has_collectives(m->facts)))
         snprintf(result->ranks, sizeof result->ranks,
                  "collectives take as long as recorded, waiting included: %s",
                  parts->why_unmatched ? parts->why_unmatched
                                       : "the other ranks are not in this capture");
+    if (!result->joined)
+        return;
+    snprintf(result->ranks, sizeof result->ranks, "%s between ranks %s for the last rank to arrive",
+             prof_counted(result->joined, "operation", "operations").text,
+             result->joined == 1 ? "waits" : "wait");
+    if (parts->missing > 0)
+        prof_append(result->ranks, sizeof result->ranks,
+                    "; %s of %s ranks %s not in this capture: waits for %s stay as recorded",
+                    prof_count(parts->missing).text, prof_count(parts->world_size).text,
+                    parts->missing == 1 ? "is" : "are", parts->missing == 1 ? "it" : "them");
 }
 
 static enum prof_status what_if_of_facts(const struct prof_facts *f,
