@@ -166,8 +166,7 @@ static const struct tool tools[] = {
       {"query", "string", "SELECT ..., or the name of a ready query", NULL, true},
       {"limit", "integer", "rows; without: 100", "--top", false}}},
     {"sql_schema",
-     "The ready queries, and the views and tables of a capture with their columns; of one of "
-     "these, "
+     "The ready queries, and the views and tables of a capture with their columns; with table, "
      "what its columns hold.",
      {"sql", "--list"},
      NULL,

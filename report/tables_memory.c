@@ -401,7 +401,7 @@ static const struct prof_report_table lifetimes_table = {
     .part = PROF_PART_MEMORY,
     .title = "Lifetimes",
     .none = "nothing was freed",
-    .help = "How long what was freed had lived, and when the longest of each class was allocated.",
+    .help = "How long freed memory had lived, and when the longest-lived allocation of each class was made.",
     .screen_rows = 12,
     .optional = true,
     ROWS(prof_report_lifetime, life),

@@ -92,7 +92,7 @@
       } });
       const fold = el('input', { type: 'checkbox', id: 'timeline-fold-empty', checked: true, onchange: () => { self.foldsEmpty = fold.checked; changed(); } });
       const place = el('details', { id: 'timeline-rows', ontoggle: self.refresh }, el('summary', null, 'Rows'),
-        el('div', { class: 'tools' }, el('label', { for: sort.id }, 'Order'), sort, el('label', { for: height.id }, 'Height of all'), height, fold, el('label', { for: fold.id }, 'fold rows without events in view, where they are many'),
+        el('div', { class: 'tools' }, el('label', { for: sort.id }, 'Order'), sort, el('label', { for: height.id }, 'Height of all'), height, fold, el('label', { for: fold.id }, 'fold rows without events in view if there are many'),
           el('button', { type: 'button', onclick: self.showAll }, 'Show all')),
         el('div', { class: 'scroll' }, el('table', null, el('thead', null, el('tr', null, ...['Shown', 'Pinned', 'Height', 'Row', 'Events', 'Busy'].map((title, k) =>
           el('th', { scope: 'col', class: 'plain' + (k < 4 ? ' left' : '') }, title)))), body)));

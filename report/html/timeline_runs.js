@@ -119,7 +119,7 @@
         { locate: P.data.timeline.shown ? (row) => () => P.markRow(tables[0].name, row.at, row[row.length - 1], 'all') : null });
     }
     place.append(el('h3', { id: 'all-title' }, 'All captures, by name'),
-      el('p', { class: 'faint' }, 'Whole runs, what changed most first. Empty: not in that capture, or (without a change) behind the last row that its table has here. The arrow marks the instances of all captures on the timeline.'),
+      el('p', { class: 'faint' }, 'Whole runs; the largest change is first. An empty cell: not in that capture or, if there is no change either, below the last row that this page has of its table. The arrow marks the instances of all captures on the timeline.'),
       el('div', { class: 'tools' }, el('label', { for: choose.id }, 'Table'), choose, el('label', { for: from.id }, 'Change from'), from,
         el('label', { for: to.id }, 'to'), to), section);
     draw();

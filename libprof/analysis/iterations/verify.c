@@ -51,7 +51,7 @@ struct rule_sum {
     double bound_ns;   /* NaN where it has none */
     double confidence; /* prof_finding.rule_confidence */
     double typical_ns; /* of it, without what single iterations are out of line by */
-    double count;      /* of what the rule counts first: allocations, launches, gaps */
+    double count;      /* of what the rule counts first: allocations, launches */
 };
 
 static double iterations_of(const struct run *run, const struct prof_finding *finding)
@@ -60,11 +60,13 @@ static double iterations_of(const struct run *run, const struct prof_finding *fi
     return known > 0 ? (double)known : 1;
 }
 
-/* What the rule counts first: allocations, launches, gaps. */
+/* What the rule counts first: allocations, launches. Gaps are as many as operations, however short
+ * they become. */
 static double first_count(const struct run *run, const struct prof_finding *finding)
 {
     for (size_t n = 0; n < finding->number_count; n++)
-        if (finding->numbers[n].unit == PROF_NUMBER_COUNT)
+        if (finding->numbers[n].unit == PROF_NUMBER_COUNT &&
+            strcmp(finding->numbers[n].name, "gaps") != 0)
             return finding->numbers[n].value / iterations_of(run, finding);
     return 0;
 }
