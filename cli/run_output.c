@@ -124,7 +124,8 @@ static enum prof_status resolve(struct run_output *output, const char *folder, c
 }
 
 /* The word that is the program: behind those that only set up its environment, their options, and
- * the numbers and assignments of these. */
+ * the numbers, assignments and values of these (env -u NAME -C FOLDER, timeout -s SIGNAL, ionice -c
+ * CLASS). */
 static char *const *program_word(char *const *command)
 {
     static const char *const wrappers[] = {"env",     "nice", "ionice", "nohup",  "numactl",
@@ -134,8 +135,10 @@ static char *const *program_word(char *const *command)
         bool wraps = false;
         for (size_t i = 0; i < sizeof wrappers / sizeof wrappers[0]; i++)
             wraps |= !strcmp(name, wrappers[i]);
-        bool is_setting = word > command &&
-                          (**word == '-' || strchr(*word, '=') || (**word >= '0' && **word <= '9'));
+        bool is_setting =
+            word > command &&
+            (**word == '-' || strchr(*word, '=') || (**word >= '0' && **word <= '9') ||
+             (word[-1][0] == '-' && strlen(word[-1]) == 2 && strchr("uCskc", word[-1][1])));
         if (!wraps && !is_setting)
             return word;
     }

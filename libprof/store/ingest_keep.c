@@ -231,7 +231,7 @@ enum prof_status ingest_ring_range(struct prof_ingest *ingest, const struct inge
         ingest_bind(ingest->sql[INGEST_SQL_RING_DURATION], 1, open->trigger);
         ingest_bind(ingest->sql[INGEST_SQL_RING_DURATION], 2, (int64_t)duration);
         PROF_TRY(ingest_run(ingest, INGEST_SQL_RING_DURATION));
-        slow = sqlite3_changes(ingest->db) == 0; /* its copy was written before it ended */
+        slow = detector && sqlite3_changes(ingest->db) == 0; /* its copy was written before it ended */
     }
     if (!slow)
         return PROF_OK;
