@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "libprof/base/format.h"
+#include "libprof/base/saturate.h"
 #include "libprof/base/utf8.h"
 #include "libprof/include/prof_memory.h"
 #include "report/findings.h"
@@ -59,6 +60,17 @@ static void sample_busy(struct tui_dashboard *d, const struct tui_model *model)
     }
 }
 
+static int64_t live_bytes_of(const struct tui_model *model, int64_t physical)
+{
+    int64_t bytes = 0;
+    for (size_t i = 0; i < model->memory.count; i++) {
+        const struct tui_device *device = tui_model_device(model, model->memory.data[i].device);
+        if (device && device->values.physical == physical)
+            bytes = prof_add(bytes, model->memory.data[i].live_bytes);
+    }
+    return bytes;
+}
+
 void tui_dashboard_sample(struct tui_dashboard *d, const struct tui_model *model,
                           struct prof_nvml *nvml)
 {
@@ -69,6 +81,9 @@ void tui_dashboard_sample(struct tui_dashboard *d, const struct tui_model *model
         return;
     sample_busy(d, model);
     push_sample(d->memory_kib, passed < TUI_SPARK ? passed : TUI_SPARK, model->live_bytes / 1024);
+    for (size_t i = 0; i < d->device_count; i++)
+        push_sample(d->devices[i].memory_kib, passed < TUI_SPARK ? passed : TUI_SPARK,
+                    live_bytes_of(model, d->devices[i].device) / 1024);
     for (size_t i = 0; i < d->device_count && passed > 0; i++) {
         struct tui_device_history *history = &d->devices[i];
         const struct tui_device *device = tui_model_device(model, history->device);
@@ -88,14 +103,31 @@ void tui_dashboard_sample(struct tui_dashboard *d, const struct tui_model *model
 
 /* ---- the capture ----------------------------------------------------------------------------- */
 
+/* The highest level of each part of the time. */
+static void read_memory_curve(struct prof_capture *capture, const struct prof_filter *filter,
+                              int64_t begin_ns, int64_t end_ns, uint32_t kib[TUI_SPARK])
+{
+    struct prof_memory_timeline memory;
+    int64_t length = end_ns > begin_ns ? end_ns - begin_ns : 1;
+    memset(kib, 0, TUI_SPARK * sizeof *kib);
+    if (prof_memory_timeline(capture, filter, -1, 4 * TUI_SPARK, &memory, NULL))
+        return;
+    for (size_t i = 0; i < memory.count; i++) {
+        int64_t until = i + 1 < memory.count ? memory.points[i + 1].time_ns : end_ns;
+        int64_t first = (memory.points[i].time_ns - begin_ns) * TUI_SPARK / length;
+        int64_t last = (until - begin_ns) * TUI_SPARK / length;
+        uint32_t level = (uint32_t)fmin((double)memory.points[i].peak_bytes / 1024, UINT32_MAX);
+        for (int64_t k = first < 0 ? 0 : first; k <= last && k < TUI_SPARK; k++)
+            kib[k] = level > kib[k] ? level : kib[k];
+    }
+    prof_memory_timeline_free(&memory);
+}
+
 static void read_run_curves(struct tui_dashboard *d, struct prof_capture *capture,
                             const struct prof_filter *filter)
 {
     struct prof_utilisation use;
-    struct prof_memory_timeline memory;
-    memset(d->memory_kib, 0, sizeof d->memory_kib);
     if (!prof_utilisation(capture, filter, 0, TUI_SPARK, &use, NULL)) {
-        int64_t length = use.end_ns > use.begin_ns ? use.end_ns - use.begin_ns : 1;
         for (size_t i = 0; i < use.count; i++) {
             const struct prof_device *device = prof_device(capture, use.rows[i].device);
             struct tui_device_history *history =
@@ -110,17 +142,12 @@ static void read_run_curves(struct tui_dashboard *d, struct prof_capture *captur
                                           ? 0
                                           : (uint32_t)(use.rows[i].busy_share[k] * 1e6);
         }
-        if (!prof_memory_timeline(capture, filter, -1, 4 * TUI_SPARK, &memory, NULL)) {
-            for (size_t i = 0; i < memory.count; i++) {
-                int64_t until = i + 1 < memory.count ? memory.points[i + 1].time_ns : use.end_ns;
-                int64_t first = (memory.points[i].time_ns - use.begin_ns) * TUI_SPARK / length;
-                int64_t last = (until - use.begin_ns) * TUI_SPARK / length;
-                uint32_t kib =
-                    (uint32_t)fmin((double)memory.points[i].peak_bytes / 1024, UINT32_MAX);
-                for (int64_t k = first < 0 ? 0 : first; k <= last && k < TUI_SPARK; k++)
-                    d->memory_kib[k] = kib > d->memory_kib[k] ? kib : d->memory_kib[k];
-            }
-            prof_memory_timeline_free(&memory);
+        read_memory_curve(capture, filter, use.begin_ns, use.end_ns, d->memory_kib);
+        for (size_t i = 0; d->device_count > 1 && i < d->device_count; i++) {
+            struct prof_filter of_device = filter ? *filter : (struct prof_filter){0};
+            of_device.device = d->devices[i].device;
+            read_memory_curve(capture, &of_device, use.begin_ns, use.end_ns,
+                              d->devices[i].memory_kib);
         }
         prof_utilisation_free(&use);
     }
@@ -214,11 +241,13 @@ static int curve_lines(const struct tui_dashboard *d)
     return (int)d->device_count + (d->iterations > 0) + (largest_sample(d->memory_kib) > 0);
 }
 
-static int power_lines(const struct tui_dashboard *d)
+/* Of power, and of memory where there are several devices. */
+static int more_lines(const struct tui_dashboard *d)
 {
     int lines = 0;
     for (size_t i = 0; i < d->device_count; i++)
-        lines += largest_sample(d->devices[i].power_w) > 0;
+        lines += (largest_sample(d->devices[i].power_w) > 0) +
+                 (d->device_count > 1 && largest_sample(d->devices[i].memory_kib) > 0);
     return lines;
 }
 
@@ -227,7 +256,7 @@ int tui_dashboard_lines(const struct tui_dashboard *d, int width, int height)
     int lines = curve_lines(d);
     if (height < TUI_DASHBOARD_HEIGHT)
         return height < TUI_DASHBOARD_CURVES ? 0 : lines < height / 8 ? lines : height / 8;
-    lines += power_lines(d) + (d->why[0] != 0);
+    lines += more_lines(d) + (d->why[0] != 0);
     lines += d->finding_count ? (int)d->finding_count + 1 : 0;
     for (size_t i = 0; i < d->finding_count; i++)
         lines += (int)strlen(d->findings[i].text) + 2 > width;
@@ -323,6 +352,23 @@ static int draw_power(const struct tui_dashboard *d, const struct tui_device_his
     return 1;
 }
 
+/* Lines that it takes. */
+static int draw_memory(const struct tui_dashboard *d, const struct tui_device_history *h,
+                       struct tui_grid *grid, int y)
+{
+    uint32_t most = largest_sample(h->memory_kib), cells[TUI_SPARK];
+    char now[80] = "";
+    if (!most || d->device_count < 2)
+        return 0;
+    if (!d->whole)
+        prof_append(now, sizeof now, "%s live, ",
+                    prof_bytes_of((int64_t)h->memory_kib[TUI_SPARK - 1] * 1024).text);
+    prof_append(now, sizeof now, "at most %s", prof_bytes_of((int64_t)most * 1024).text);
+    fit_curve(grid, d->whole, h->memory_kib, false, cells);
+    draw_curve(grid, y, "  memory", now, NAN, cells, most);
+    return 1;
+}
+
 /* Where slow ones are in the curve they stand out, also without colours. */
 static void draw_iterations(const struct tui_dashboard *d, struct tui_grid *grid, int y)
 {
@@ -371,13 +417,15 @@ void tui_dashboard_draw(const struct tui_dashboard *d, const struct tui_model *m
 {
     bool room = grid->height >= TUI_DASHBOARD_HEIGHT;
     int end = y + lines - room; /* an empty line below */
-    bool power = room && curve_lines(d) + power_lines(d) <= lines - 1;
+    bool more = room && curve_lines(d) + more_lines(d) <= lines - 1;
     uint32_t memory = largest_sample(d->memory_kib), cells[TUI_SPARK];
     char now[260];
     for (size_t i = 0; i < d->device_count && y < end; i++) {
         draw_device(d, model, &d->devices[i], grid, y++);
-        if (power && y < end)
+        if (more && y < end)
             y += draw_power(d, &d->devices[i], grid, y);
+        if (more && y < end)
+            y += draw_memory(d, &d->devices[i], grid, y);
     }
     if (memory && y < end) {
         snprintf(now, sizeof now, "%s live, peak %s", prof_bytes_of(model->live_bytes).text,

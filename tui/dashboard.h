@@ -17,6 +17,7 @@ struct tui_device_history {
     uint32_t
         busy_us[TUI_SPARK]; /* of a second, or of its part of a finished run; the newest last */
     uint32_t power_w[TUI_SPARK];
+    uint32_t memory_kib[TUI_SPARK]; /* live memory of the program there */
     int64_t power_now_mw;
     double energy_from_j, energy_j;  /* the counter at the first look, and used since; of a finished
                                         run, in it; NaN = not known */

@@ -125,9 +125,10 @@ struct tui_copies {
     double ceiling; /* bytes/s; NaN = not known */
 };
 
-/* Live memory of one process and kind. */
+/* Live memory of one process, device and kind. */
 struct tui_memory {
     int64_t process;
+    int64_t device; /* id, not physical; 0 = the host's, or not known */
     int kind;
     int64_t live_bytes, live_count;
     int64_t peak_bytes, peak_ns;

@@ -328,16 +328,21 @@ static void end_until(struct tui_model *model, int64_t time)
     }
 }
 
-static uint32_t memory_group(struct tui_model *model, int64_t process, int kind)
+/* A device's row is of one process. */
+static uint32_t memory_group(struct tui_model *model, const struct prof_allocation *a)
 {
-    uint64_t key = (uint64_t)process << 8 | (uint64_t)(kind & 255);
+    uint64_t key = (uint64_t)(a->device > 0 ? a->device : a->process) << 9 |
+                   (uint64_t)(a->device > 0) << 8 | (uint64_t)(a->kind & 255);
     uint64_t *known = prof_map_get(&model->memory_keys, key);
     if (known)
         return (uint32_t)*known;
     struct tui_memory *fresh = prof_array_add(&model->memory);
     if (!fresh || !prof_map_put(&model->memory_keys, key, model->memory.count - 1))
         return UINT32_MAX;
-    *fresh = (struct tui_memory){.process = process, .kind = kind, .peak_ns = PROF_UNKNOWN};
+    *fresh = (struct tui_memory){.process = a->process,
+                                 .device = a->device > 0 ? a->device : 0,
+                                 .kind = a->kind,
+                                 .peak_ns = PROF_UNKNOWN};
     return (uint32_t)(model->memory.count - 1);
 }
 
@@ -372,7 +377,7 @@ static bool allocate(struct tui_model *model, const struct read_allocation *read
 {
     const struct prof_allocation *a = &read->values;
     int64_t bytes = a->bytes == PROF_UNKNOWN || a->bytes < 0 ? 0 : a->bytes;
-    uint32_t number = memory_group(model, a->process, a->kind);
+    uint32_t number = memory_group(model, a);
     if (number == UINT32_MAX)
         return false;
     struct tui_memory *group = &model->memory.data[number];

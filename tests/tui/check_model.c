@@ -303,6 +303,29 @@ START_TEST(memory_before_the_first_look_is_not_drawn)
 }
 END_TEST
 
+/* What a process allocates on two devices is live on each. */
+START_TEST(memory_is_of_its_device)
+{
+    struct scene scene;
+    struct tui_dashboard dashboard = {0};
+    scene_make(&scene, "devices");
+    scene_sql(&scene, "UPDATE device SET uuid = 'GPU-2' WHERE id = 2");
+    scene_second(&scene, 0, true);
+    scene_sql(&scene, "INSERT INTO allocation(process, device, start, bytes, kind, thread) VALUES"
+                      "(1, 1, 1000, 1048576, 3, 1), (2, 2, 2000, 3145728, 3, 2), "
+                      "(2, 2, 3000, 1048576, 2, 2)");
+    struct tui_model *model = tui_model_new(scene.path);
+    look(model);
+    tui_dashboard_sample(&dashboard, model, NULL);
+    ck_assert_uint_eq(dashboard.device_count, 2);
+    for (size_t i = 0; i < 2; i++)
+        ck_assert_uint_eq(dashboard.devices[i].memory_kib[TUI_SPARK - 1],
+                          dashboard.devices[i].device == 1 ? 1024 : 4096);
+    tui_model_free(model);
+    scene_remove(&scene);
+}
+END_TEST
+
 static int slow_columns(const struct tui_dashboard *d)
 {
     int count = 0;
@@ -483,6 +506,6 @@ CHECK_MAIN("tui.model", totals_are_those_of_the_report,
            a_capture_without_rollup_is_read_by_its_kernels, a_finished_capture_is_read_in_pieces,
            a_window_is_its_seconds, what_was_read_survives_the_file,
            another_file_in_its_place_begins_anew, a_recorder_that_died_is_noticed,
-           memory_before_the_first_look_is_not_drawn, slow_iterations_are_marked,
-           no_capture_is_an_error, absurd_numbers_do_no_harm, the_end_of_a_capture_is_short,
-           a_capture_is_finished_when_it_is_one_file)
+           memory_before_the_first_look_is_not_drawn, memory_is_of_its_device,
+           slow_iterations_are_marked, no_capture_is_an_error, absurd_numbers_do_no_harm,
+           the_end_of_a_capture_is_short, a_capture_is_finished_when_it_is_one_file)
