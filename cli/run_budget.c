@@ -232,11 +232,12 @@ static struct prof_overhead cost_of_run(const struct run *run)
 static void note_outcome(struct run *run, enum prof_health_code code, const char *why)
 {
     char text[240];
-    snprintf(text, sizeof text, "the budget of %g %% was %s: %s", 100 * run->budget.share,
-             code == PROF_HEALTH_budget_kept       ? "kept"
-             : code == PROF_HEALTH_budget_exceeded ? "not kept"
-                                                   : "perhaps exceeded",
-             why);
+    snprintf(text, sizeof text,
+             code == PROF_HEALTH_budget_kept ? "the budget of %g %% was kept: %s"
+             : code == PROF_HEALTH_budget_exceeded
+                 ? "the budget of %g %% was not kept: %s"
+                 : "whether the budget of %g %% was kept is not known: %s",
+             100 * run->budget.share, why);
     prof_ingest_note(run->ingest, code, NULL, text, NULL);
 }
 
@@ -261,7 +262,7 @@ static void stop_budget(struct run *run, bool ran)
     if (cost.source != PROF_OVERHEAD_SAMPLED) {
         snprintf(why, sizeof why,
                  "too few iterations were left unrecorded to measure what recording cost "
-                 "(about %s); a longer run can",
+                 "(estimate: %s); a longer run can",
                  prof_percent(own->over).text);
         note_outcome(run, PROF_HEALTH_budget_unknown, why);
         return;

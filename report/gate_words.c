@@ -101,7 +101,7 @@ static struct prof_text slowdown_text(double effect)
 {
     struct prof_text text = prof_gate_percent(effect);
     if (effect > MAX_SLOWDOWN)
-        return (struct prof_text){"more than 10x"};
+        return (struct prof_text){"10x"};
     if (isfinite(effect))
         memmove(text.text, text.text + 1, strlen(text.text)); /* no sign: a size */
     return text;
@@ -360,8 +360,9 @@ char *prof_gate_change(const struct prof_comparison *c, const struct prof_compar
 static void put_power(FILE *out, const struct prof_compared *row)
 {
     if (isfinite(row->mde))
-        fprintf(out, "; a slowdown of %s%s may go unseen",
-                row->mde <= MAX_SLOWDOWN ? "less than " : "", slowdown_text(row->mde).text);
+        fprintf(out, "; %s%s may go unseen",
+                row->mde <= MAX_SLOWDOWN ? "a slowdown of less than " : "even a slowdown of ",
+                slowdown_text(row->mde).text);
     if (row->runs_needed == PROF_UNKNOWN)
         fprintf(out, "; more than 1,000 runs a side are needed to decide");
     else if (row->runs_needed > 0)
@@ -582,11 +583,11 @@ char *prof_gate_sensitivity(const struct prof_comparison *c)
     else if (!isfinite(c->median_mde) && !isfinite(c->wall_mde))
         fputs("none was gated", text.out);
     else if (!wall && !others)
-        fprintf(text.out, "the slowdown that would be found is not known: %s", why_no_verdict(c));
+        fprintf(text.out, "smallest slowdown that would be found: not known: %s",
+                why_no_verdict(c));
     else
         fprintf(text.out,
-                "smallest slowdown that would be found: %s of wall time, %s of the other times "
-                "(median)",
+                "smallest slowdown that would be found: wall time %s, other times %s (median)",
                 wall || isnan(c->wall_mde) ? slowdown_text(c->wall_mde).text : "not known",
                 others || isnan(c->median_mde) ? slowdown_text(c->median_mde).text : "not known");
     return end_text(&text);
@@ -595,7 +596,7 @@ char *prof_gate_sensitivity(const struct prof_comparison *c)
 /* ---- without a verdict ----------------------------------------------------------------------- */
 
 const struct prof_gate_times prof_gate_times[PROF_GATE_TIMES] = {
-    {PROF_METRIC_WALL, "Wall time"},        {PROF_METRIC_BUSY, "Device at work"},
+    {PROF_METRIC_WALL, "Wall time"},        {PROF_METRIC_BUSY, "Device busy"},
     {PROF_METRIC_IDLE, "Device idle"},      {PROF_METRIC_KERNEL, "Kernels"},
     {PROF_METRIC_COPY, "Memcpys, memsets"}, {PROF_METRIC_RANGE, "NVTX ranges"},
 };

@@ -47,7 +47,7 @@ char *prof_gate_headline(const struct prof_gate_report *report);
 /* "NVTX range step: 100 steady iterations in the baseline, 98 in the candidate". malloc'ed. */
 char *prof_gate_iteration(const struct prof_comparison *comparison);
 
-/* "smallest slowdown that would be found: 1.4 % of wall time, 2.6 % in the median of the others".
+/* "smallest slowdown that would be found: wall time 1.4 %, other times 2.6 % (median)".
  * malloc'ed. */
 char *prof_gate_sensitivity(const struct prof_comparison *comparison);
 
