@@ -1,8 +1,9 @@
-/* What if, of ranks that wait for each other: what comes is known by arithmetic. */
+/* What if, and why, of ranks that wait for each other: what comes is known by arithmetic. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "libprof/include/prof_iterations.h"
 #include "libprof/include/prof_what_if.h"
 #include "tests/analysis/rank_fixture.h"
 
@@ -154,6 +155,39 @@ START_TEST(missing_ranks_are_said)
 }
 END_TEST
 
+/* Two and two ranks reduce. In one step rank 0 waits for rank 1; rank 3 comes later than that to
+ * the other pair. */
+START_TEST(a_rank_of_another_group_is_not_waited_for)
+{
+    const struct prof_iteration_choice slow = {.slow = 4};
+    struct prof_iteration_list list;
+    int first = 0, second = 0;
+    scene_begin();
+    for (int r = 0; r < 4; r++) {
+        scene_rank(r);
+        for (long k = 0, at = 1000, step; k < 4 * STEPS; k++, at += step) {
+            bool late = k == 2 * STEPS;
+            long came = at + (!late || r % 2 == 0 ? 200 : r == 1 ? 1200 : 1500);
+            long end = at + (!late ? 300 : r < 2 ? 1800 : 1600);
+            step = late ? 1900 : 400;
+            scene_range(r, STEP, 0, at, at + step);
+            scene_kernel(r, GEMM_CONFIG, at + 2, at + 10, came);
+            scene_all_reduce(r, at + 4, COMMUNICATOR + r / 2, MEBI);
+            scene_kernel(r, ALL_REDUCE_CONFIG, at + 5, came, end);
+        }
+    }
+    struct prof_capture *capture = scene_made();
+    ck_ok(prof_iteration_list(capture, NULL, &slow, &list, &err));
+    for (size_t i = 0; i < list.why_count; i++) {
+        first += strstr(list.whys[i].seen, "waited for rank 1, which came 1.00 ms later") != NULL;
+        second += strstr(list.whys[i].seen, "waited for rank 3, which came 1.30 ms later") != NULL;
+    }
+    ck_assert_msg(first == 1 && second == 1, "%d, %d", first, second);
+    prof_iteration_list_free(&list);
+    prof_close(capture);
+}
+END_TEST
+
 /* What is not in the capture is said, and what concerns no rank is refused. */
 START_TEST(what_is_not_known_is_said)
 {
@@ -185,6 +219,7 @@ int main(void)
     tcase_add_loop_test(all, groups_wait_among_themselves, 0,
                         (int)(sizeof grouped / sizeof grouped[0]));
     tcase_add_test(all, missing_ranks_are_said);
+    tcase_add_test(all, a_rank_of_another_group_is_not_waited_for);
     tcase_add_test(all, what_is_not_known_is_said);
     suite_add_tcase(suite, all);
     SRunner *runner = srunner_create(suite);

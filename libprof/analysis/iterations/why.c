@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "libprof/analysis/iterations/iterations.h"
+#include "libprof/analysis/ranks/ranks.h"
 #include "libprof/analysis/rules/judge.h"
 #include "libprof/analysis/rules/place_lines.h"
 #include "libprof/base/format.h"
@@ -30,6 +31,7 @@ struct work {
     struct prof_facts *facts;
     struct prof_iteration_list *list;
     struct prof_dissection parts;
+    struct prof_rank_parts ranks;
 };
 
 /* ---- which are compared ---------------------------------------------------------------------- */
@@ -367,8 +369,8 @@ static void say_beside(const struct work *w, const struct prof_dissected *one, s
         key->name ? key->name : "");
 }
 
-/* The rank whose operation of the same name began last while this one waited, if that is most of
- * what the collective takes more. */
+/* The rank whose part in the operation, or where it was not matched in one of the same name, began
+ * last while this one waited, if that is most of what the collective takes more. */
 static void say_late_rank(const struct work *w, const struct prof_dissected *one,
                           const struct prof_part_piece *piece, int64_t more,
                           struct prof_iteration_why *why)
@@ -380,6 +382,7 @@ static void say_late_rank(const struct work *w, const struct prof_dissected *one
     enum prof_op_kind kind;
     int64_t latest = piece->begin;
     const struct prof_process *late = NULL;
+    uint32_t joined = prof_rank_operation(&w->ranks, why->place.start_ns, why->place.stream);
     bool others = false;
     prof_facts_seek(f, &walk, one->row->start_ns);
     while ((op = prof_facts_next(f, &walk, &kind)) && op->start < piece->end) {
@@ -387,7 +390,8 @@ static void say_late_rank(const struct work *w, const struct prof_dissected *one
         const struct prof_thread *thread = prof_thread(f->capture, op->thread);
         if (its->device == shape->device || !its->collective ||
             prof_add(op->start, op->duration) <= piece->begin ||
-            strcmp(prof_shape_name(its), prof_shape_name(shape)) != 0)
+            (joined ? prof_rank_operation(&w->ranks, op->start, op->stream) != joined
+                    : strcmp(prof_shape_name(its), prof_shape_name(shape)) != 0))
             continue;
         others = true;
         if (op->start <= latest)
@@ -671,6 +675,11 @@ enum prof_status prof_iterations_explain(struct prof_facts *facts,
         status = prof_out_of_memory(err);
     if (!status && list->why_count)
         status = prof_dissect(&w.parts, err);
+    bool collective = false;
+    for (size_t p = 0; p < w.parts.parts.count; p++)
+        collective |= w.parts.parts.data[p].kind == PROF_PART_OF_COLLECTIVE;
+    if (!status && collective)
+        status = prof_rank_parts_read(facts, NULL, &w.ranks, err);
     for (size_t i = 0; !status && i < w.parts.list.count; i++) {
         const struct prof_dissected *one = &w.parts.list.data[i];
         for (size_t k = 0; k < list->why_count; k++)
@@ -681,5 +690,6 @@ enum prof_status prof_iterations_explain(struct prof_facts *facts,
     if (!status && list->why_count)
         status = find_cause_lines(&w, err);
     prof_dissection_free(&w.parts);
+    prof_array_free(&w.ranks);
     return status;
 }
