@@ -309,6 +309,11 @@ def annotate(name):
         _prof().prof_annotate_pop()
 
 
+class _Recording:
+    """Blocks of record() that are open, within each other or in several threads: recorded until the last one ends."""
+    lock, blocks, started = threading.Lock(), 0, False
+
+
 @contextlib.contextmanager
 def record(name=None):
     """Record this block, in a program under perfkit run --dormant; does nothing where nobody records. name: also a range of this name."""
@@ -320,10 +325,16 @@ def record(name=None):
                 return done.returncode == 0
         return bool(program)
     program = _program() if os.environ.get("PERFKIT_DIR") else None
-    started = control("start")
+    with _Recording.lock:
+        if not _Recording.blocks:
+            _Recording.started = control("start")
+        _Recording.blocks += 1
+        started = _Recording.started
     try:
         with annotate(name) if name else contextlib.nullcontext():
             yield started
     finally:
-        if started:
-            control("stop")
+        with _Recording.lock:
+            _Recording.blocks -= 1
+            if started and not _Recording.blocks:
+                control("stop")

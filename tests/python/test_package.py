@@ -170,6 +170,10 @@ class Faults(unittest.TestCase):
         try:
             with perfkit.record() as started, open(log, encoding="ascii") as file:
                 self.assertEqual((started, file.read().split()), (True, ["start"] * 3))
+                with perfkit.record() as inner:
+                    self.assertTrue(inner)
+                file.seek(0)
+                self.assertEqual(file.read().split(), ["start"] * 3) # a block within another does not end the recording
             with open(log, encoding="ascii") as file:
                 self.assertEqual(file.read().split(), ["start"] * 3 + ["stop"])
         finally:
