@@ -52,7 +52,7 @@ struct prof_what_if {
     double share[PROF_LIMITS];         /* of its critical path */
     enum prof_limit limit;
     int64_t joined;     /* operations of the replay, on all ranks, that wait for the last rank */
-    char ranks[200];    /* what is known of that; "" = ranks do nothing together */
+    char ranks[320];    /* what is known of that; "" = ranks do nothing together */
     char why_none[200]; /* why nothing is predicted; "" = it is */
     char *texts;        /* owned */
 };

@@ -132,6 +132,7 @@ START_TEST(groups_wait_among_themselves)
     ck_assert_int_eq(got.joined, 8 * 4 * STEPS - 6 * grouped[_i].lacks);
     ck_assert_msg(strstr(got.ranks, "for the last rank to arrive") != NULL, "%s", got.ranks);
     ck_assert(strstr(got.ranks, "not in this capture") == NULL);
+    ck_assert(!strstr(got.ranks, "different numbers of collectives") == !grouped[_i].lacks);
     ck_assert(fabs(got.replayed_ns - 720 * US) < 2 * US);
     ck_assert_msg(fabs(got.rows[0].predicted_ns - (double)(20 + grouped[_i].after) * US) < 6 * US,
                   "%s: %.1f us, not %ld us", grouped[_i].change, got.rows[0].predicted_ns / 1e3,

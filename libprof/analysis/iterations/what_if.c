@@ -179,6 +179,9 @@ static void describe_joined_ranks(const struct model *m, const struct prof_rank_
                     "; %s of %s ranks %s not in this capture: waits for %s stay as recorded",
                     prof_count(parts->missing).text, prof_count(parts->world_size).text,
                     parts->missing == 1 ? "is" : "are", parts->missing == 1 ? "it" : "them");
+    if (parts->why_unmatched)
+        prof_append(result->ranks, sizeof result->ranks, "; others take as long as recorded: %s",
+                    parts->why_unmatched);
 }
 
 static enum prof_status what_if_of_facts(const struct prof_facts *f,
