@@ -72,9 +72,9 @@ static const struct tool tools[] = {
      {{"folder", "string", "without: the current folder", NULL, false}}},
     {"report",
      "What a capture holds: whether it is complete, how busy the devices were, findings, kernels, "
-     "memcpys, API calls, synchronizations, NVTX ranges: sums over the tables kernels, transfers, "
-     "calls, synchronizations, ranges, where sql finds the single events. Of the whole run, or of "
-     "a part of it by kernel, NVTX range, time or iteration.",
+     "memcpys, API calls, synchronizations, NVTX ranges, summed; for single events use sql on "
+     "kernels, transfers, calls, synchronizations, ranges. Of the whole run, or of a part of it by "
+     "kernel, NVTX range, time or iteration.",
      {"report"},
      NULL,
      {CAPTURE,
@@ -101,7 +101,7 @@ static const struct tool tools[] = {
      NULL,
      {{"rule", "string", "as findings name it", NULL, true}}},
     {"iterations",
-     "How long the iterations took, which are slow, whether they become slower; for sql the "
+     "How long the iterations took, which are slow, whether they become slower; in sql, the "
      "table iterations.",
      {"report", "--iterations"},
      NULL,
@@ -113,7 +113,7 @@ static const struct tool tools[] = {
      {{"number", "integer", "of the iteration, as iterations number them", "--why", true},
       CAPTURE}},
     {"memory",
-     "What GPU memory was live at its peak, what leaks, what failed; for sql the table "
+     "What GPU memory was live at its peak, what leaks, what failed; in sql, the table "
      "allocations.",
      {"report", "--memory"},
      NULL,
