@@ -118,6 +118,8 @@ enum prof_status output_choose(struct run_output *output, const char *wanted, co
 enum prof_status output_create(struct run_output *output, const char *wanted, const char *program,
                                bool force, const char *spool, struct prof_store **store,
                                struct prof_error *err);
+/* Its status; what could not be created or written gets the hint to choose another place. */
+enum prof_status output_suggest_place(enum prof_status status, struct prof_error *err);
 
 /* The program runs: what --force replaced is gone for good. */
 void output_started(struct run_output *output);

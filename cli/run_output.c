@@ -320,6 +320,11 @@ enum prof_status output_create(struct run_output *output, const char *wanted, co
     status = make_live_store(output, spool, store, err);
     if (status)
         output_discard(output);
+    return output_suggest_place(status, err);
+}
+
+enum prof_status output_suggest_place(enum prof_status status, struct prof_error *err)
+{
     if (err && (status == PROF_IO || status == PROF_FULL) && !strstr(err->message, "ulimit"))
         prof_append(err->message, sizeof err->message, ": choose another place with -o");
     return status;
