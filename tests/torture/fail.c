@@ -433,6 +433,8 @@ PASS(NAME, int, -1, renameat2,
      (int from_fd, const char *from, int to_fd, const char *to, unsigned flags),
      (from_fd, from, to_fd, to, flags))
 PASS(NAME, int, -1, link, (const char *from, const char *to), (from, to))
+PASS(NAME, int, -1, linkat, (int from_fd, const char *from, int to_fd, const char *to, int flags),
+     (from_fd, from, to_fd, to, flags))
 PASS(NAME, int, -1, unlink, (const char *path), (path))
 PASS(NAME, int, -1, unlinkat, (int fd, const char *path, int flags), (fd, path, flags))
 PASS(NAME, int, -1, rmdir, (const char *path), (path))
