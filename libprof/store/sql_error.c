@@ -7,6 +7,11 @@
 
 #include "libprof/store/store.h"
 
+bool prof_sql_run(sqlite3 *db, const char *sql)
+{
+    return sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK;
+}
+
 enum prof_status prof_sql_status(int code)
 {
     switch (code & 0xff) {

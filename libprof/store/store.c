@@ -98,12 +98,14 @@ static char *joined(const char *a, const char *b)
     return asprintf(&text, "%s%s", a, b) < 0 ? NULL : text;
 }
 
-static bool side_file_exists(const char *path, const char *suffix)
+/* -1: there is none. */
+static int64_t side_file_bytes(const char *path, const char *suffix)
 {
     char *name = joined(path, suffix);
-    bool exists = name && !access(name, F_OK);
+    struct stat info;
+    int64_t bytes = name && !stat(name, &info) ? info.st_size : -1;
     free(name);
-    return exists;
+    return bytes;
 }
 
 static void remove_side_files(const char *path)
@@ -114,11 +116,6 @@ static void remove_side_files(const char *path)
             unlink(name);
         free(name);
     }
-}
-
-bool prof_sql_run(sqlite3 *db, const char *sql)
-{
-    return sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK;
 }
 
 static bool pragma(sqlite3 *db, const char *name, long value)
@@ -207,7 +204,7 @@ static enum prof_status clear_name(const char *path, bool overwrite, struct prof
     struct stat info;
     bool there = !lstat(path, &info);
     if (!overwrite &&
-        (there || side_file_exists(path, "-wal") || side_file_exists(path, "-journal")))
+        (there || side_file_bytes(path, "-wal") >= 0 || side_file_bytes(path, "-journal") >= 0))
         return prof_fail(err, PROF_EXISTS, "%s exists already: choose another name or overwrite it",
                          path);
     if (!there && errno != ENOENT)
@@ -285,7 +282,7 @@ static bool ends_within_page(const char *path, uint64_t bytes, const unsigned ch
 {
     uint32_t page = (uint32_t)head[HEAD_PAGE_BYTES] << 8 | head[HEAD_PAGE_BYTES + 1];
     page = page == 1 ? 65536 : page;
-    return page >= 512 && bytes % page != 0 && !side_file_exists(path, "-wal");
+    return page >= 512 && bytes % page != 0 && side_file_bytes(path, "-wal") < 0;
 }
 
 /* Is it a file of another tool that perfkit import reads? */
@@ -418,7 +415,7 @@ static int open_to_read(struct prof_store *store)
 static bool undo_journal(const char *path)
 {
     sqlite3 *db = NULL;
-    bool ok = side_file_exists(path, "-journal") &&
+    bool ok = side_file_bytes(path, "-journal") >= 0 &&
               !sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) &&
               !probe(db);
     sqlite3_close(db);
@@ -562,7 +559,7 @@ enum prof_status prof_store_open(const char *path, struct prof_store **store,
     if (is_refused(code)) {
         /* A file in WAL mode in a folder that cannot hold -shm. Without -wal everything is in the
          * main file; with it, ignoring it would show an old state as if it were the whole. */
-        if (side_file_exists(path, "-wal") || side_file_exists(path, "-journal")) {
+        if (side_file_bytes(path, "-wal") >= 0 || side_file_bytes(path, "-journal") >= 0) {
             status = fail_side_files(path, err);
             goto out;
         }
@@ -616,16 +613,27 @@ const char *prof_store_path(const struct prof_store *store)
     return store->path;
 }
 
-static bool leave_wal(sqlite3 *db, uint64_t patience_ns)
+/* SQLite deletes the -wal before the header says so: a reader of that moment makes an empty one,
+ * which it may not delete. False: another program has a lock. */
+static bool remove_empty_wal(sqlite3 *db, const char *path)
+{
+    if (side_file_bytes(path, "-wal"))
+        return true;
+    bool locked = prof_sql_run(db, "BEGIN EXCLUSIVE");
+    if (locked && answers(db, "PRAGMA journal_mode", "delete") && !side_file_bytes(path, "-wal"))
+        remove_side_files(path);
+    return locked && prof_sql_run(db, "ROLLBACK");
+}
+
+static bool leave_wal(sqlite3 *db, const char *path, uint64_t patience_ns)
 {
     uint64_t deadline = prof_now_ns() + patience_ns;
     sqlite3_busy_timeout(db, 0);
     for (;;) {
         sqlite3_wal_checkpoint_v2(db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
-        if (answers(db, "PRAGMA journal_mode=DELETE", "delete"))
-            return true;
-        if (prof_now_ns() >= deadline)
-            return false;
+        bool left = answers(db, "PRAGMA journal_mode=DELETE", "delete");
+        if ((left && remove_empty_wal(db, path)) || prof_now_ns() >= deadline)
+            return left;
         usleep(20000);
     }
 }
@@ -635,16 +643,14 @@ static bool sync_file(const char *path)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     bool ok = fd >= 0 && !fsync(fd);
-    int saved = errno;
     if (fd >= 0)
-        close(fd);
-    errno = saved;
+        close(fd); /* which succeeds and keeps errno */
     return ok;
 }
 
 enum prof_status prof_store_publish(struct prof_store *store, struct prof_error *err)
 {
-    if (!leave_wal(store->db, PUBLISH_NS)) {
+    if (!leave_wal(store->db, store->path, PUBLISH_NS)) {
         int code = sqlite3_errcode(store->db) & 0xff;
         if (code != SQLITE_BUSY && code != SQLITE_LOCKED && code != SQLITE_OK)
             return prof_store_fail(store, "finish", err);
@@ -663,19 +669,20 @@ bool prof_store_settle(const char *path)
     if (is_written_here(path))
         return false;
     unsigned char mode = 0;
+    int64_t log_bytes = side_file_bytes(path, "-wal");
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     bool wal = fd >= 0 && pread(fd, &mode, 1, HEAD_WRITE_VERSION) == 1 && mode == HEAD_WAL;
     if (fd >= 0)
         close(fd);
-    if (!wal)
-        return !side_file_exists(path, "-wal");
+    if (!wal && log_bytes)
+        return log_bytes < 0;
     struct prof_store *store;
     if (access(path, W_OK) || check_capture_header(path, NULL) || new_store(path, &store, NULL))
         return false;
     bool done =
         !sqlite3_open_v2(path, &store->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) &&
         !probe(store->db) && !has_views_for_tables(store->db) && is_closed(store->db) &&
-        leave_wal(store->db, 0);
+        leave_wal(store->db, path, 0);
     prof_store_close(store);
     return done;
 }
