@@ -3,7 +3,7 @@
 command -v sqlite3 >/dev/null || { echo 'no sqlite3 to play the reader'; exit 77; }
 mkdir spools
 mkfifo gate words
-state() { sqlite3 a.sqlite 'SELECT state FROM capture' 2>/dev/null; }
+state() { sqlite3 -readonly a.sqlite 'SELECT state FROM capture' 2>/dev/null; } # which makes no file
 begin() { # perfkit, a reader in the middle of a transaction, and a capture that is to be finished
   perfkit run --spool-dir=spools -f -o a.sqlite -- sh -c 'read line <gate; exit 5' 2>err &
   job=$!
