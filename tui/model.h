@@ -65,8 +65,8 @@ struct tui_sum {
     struct tui_histogram histogram;
 };
 
-/* From a log histogram: the geometric middle of what min and max leave of the bucket (off by a
- * factor of sqrt(2) at most). NaN without values. */
+/* From a log histogram: by the rank within what min and max leave of the bucket, as if its values
+ * were spread evenly by their logarithm (off by a factor of 2 at most). NaN without values. */
 double tui_quantile(const struct tui_sum *sum, double share);
 
 struct tui_kernel {

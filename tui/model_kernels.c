@@ -23,11 +23,16 @@ double tui_quantile(const struct tui_sum *sum, double share)
     if (!total || sum->count <= 0)
         return NAN;
     for (int i = 0; i < PROF_LIVE_BUCKETS; i++) {
-        seen += sum->histogram.counts[i];
+        uint64_t before = seen, count = sum->histogram.counts[i];
+        seen += count;
         if ((double)seen >= share * (double)total && seen > 0) {
+            /* As many as the rank says of what is spread evenly, by its logarithm, in the bucket.
+             */
             double low = fmax(ldexp(1, i), (double)sum->min_ns);
             double high = fmin(ldexp(2, i), (double)sum->max_ns);
-            return fmin(fmax(sqrt(low * high), (double)sum->min_ns), (double)sum->max_ns);
+            double part = (share * (double)total - (double)before) / (double)(count ? count : 1);
+            return fmin(fmax(low * pow(high / low, part), (double)sum->min_ns),
+                        (double)sum->max_ns);
         }
     }
     return (double)sum->max_ns;

@@ -303,6 +303,18 @@ START_TEST(memory_before_the_first_look_is_not_drawn)
 }
 END_TEST
 
+/* All in one bucket: what 95 % are below is not in its middle. */
+START_TEST(a_quantile_is_by_rank)
+{
+    struct tui_sum sum = {.count = 100, .sum_ns = 5600, .min_ns = 45, .max_ns = 63};
+    sum.histogram.counts[5] = 100; /* 32 to 63 */
+    double half = tui_quantile(&sum, 0.5), p95 = tui_quantile(&sum, 0.95);
+    ck_assert_double_eq_tol(half, 53.24, 0.01); /* sqrt(45 * 63) */
+    ck_assert_double_eq_tol(p95, 61.95, 0.01);  /* 45 * (63 / 45)^0.95 */
+    ck_assert_double_eq_tol(tui_quantile(&sum, 1), 63, 1e-6);
+}
+END_TEST
+
 /* What a process allocates on two devices is live on each. */
 START_TEST(memory_is_of_its_device)
 {
@@ -506,6 +518,7 @@ CHECK_MAIN("tui.model", totals_are_those_of_the_report,
            a_capture_without_rollup_is_read_by_its_kernels, a_finished_capture_is_read_in_pieces,
            a_window_is_its_seconds, what_was_read_survives_the_file,
            another_file_in_its_place_begins_anew, a_recorder_that_died_is_noticed,
-           memory_before_the_first_look_is_not_drawn, memory_is_of_its_device,
-           slow_iterations_are_marked, no_capture_is_an_error, absurd_numbers_do_no_harm,
-           the_end_of_a_capture_is_short, a_capture_is_finished_when_it_is_one_file)
+           a_quantile_is_by_rank, memory_before_the_first_look_is_not_drawn,
+           memory_is_of_its_device, slow_iterations_are_marked, no_capture_is_an_error,
+           absurd_numbers_do_no_harm, the_end_of_a_capture_is_short,
+           a_capture_is_finished_when_it_is_one_file)
