@@ -73,7 +73,8 @@ class Faults(replay.Case):
             launched = self.health(db, "launch", "called")
             self.assertGreater(len([start for start in kept if start > gaps[1][1]]), 0)
             self.assertEqual(self.count(db, "kernel"), launched)
-            self.assertLessEqual(abs(launched - 4 * len(kept)), 4 * len(gaps), option)
+            # On a busy machine an iteration at either end of a gap may be recorded in part.
+            self.assertLessEqual(abs(launched - 4 * len(kept)), 2 * 4 * len(gaps), option)
             self.assertEqual(self.count(db, "capture_health", "note LIKE '%the same id%'"), 0)
             self.assert_conserved(db)
 
