@@ -307,8 +307,8 @@ void prof_report_markdown_head(FILE *out, const struct prof_report_data *data)
 
 #define LABEL 11 /* columns of the labels on the left */
 
-void prof_report_part_head(const struct prof_report_page *page, const struct prof_report_data *data,
-                           const struct prof_report_notes *notes)
+static void put_part_head(const struct prof_report_page *page, const struct prof_report_data *data,
+                          const struct prof_report_notes *notes)
 {
     char only[600];
     char *command = prof_report_cut(data->info->command, 2 * (page->width - LABEL));
@@ -327,12 +327,11 @@ void prof_report_part_head(const struct prof_report_page *page, const struct pro
         prof_report_wrap(page, LABEL, i ? "" : "Notes", notes->text[i]);
 }
 
-void prof_report_markdown_part_head(FILE *out, const char *what,
-                                    const struct prof_report_data *data,
-                                    const struct prof_report_notes *notes)
+static void put_markdown_part_head(FILE *out, const char *part, const struct prof_report_data *data,
+                                   const struct prof_report_notes *notes)
 {
     const char *bold = data->trust.complete ? "" : "**";
-    fprintf(out, "# %s", what);
+    fprintf(out, "# %s", part);
     prof_report_markdown_prose(out, data->info->command);
     fprintf(out, "\n\ncapture: %s%s%s\n", bold, prof_trust_status_words(data->trust.status), bold);
     put_markdown_filter(out, data);
@@ -349,11 +348,29 @@ static bool table_is_shown(const struct prof_report_document *document,
            prof_report_worth(data, table);
 }
 
+/* Of text, or of Markdown. */
+static void put_document_head(const struct prof_report_document *document,
+                              const struct prof_report_output *output)
+{
+    struct prof_report_notes notes;
+    bool markdown = output->format == PROF_REPORT_MARKDOWN;
+    if (document->describe)
+        document->describe(output->data, &notes);
+    if (markdown && document->describe)
+        put_markdown_part_head(output->page.out, document->part, output->data, &notes);
+    else if (markdown)
+        document->markdown_head(output->page.out, output->data);
+    else if (document->describe)
+        put_part_head(&output->page, output->data, &notes);
+    else
+        document->text_head(&output->page, output->data);
+}
+
 static enum prof_status put_document_text(const struct prof_report_document *document,
                                           struct prof_report_output *output, struct prof_error *err)
 {
     enum prof_status status = PROF_OK;
-    document->text_head(&output->page, output->data);
+    put_document_head(document, output);
     for (size_t i = 0; document->tables[i] && !status; i++) {
         if (!table_is_shown(document, output->data, document->tables[i]))
             continue;
@@ -371,7 +388,7 @@ static enum prof_status put_document_markdown(const struct prof_report_document 
                                               struct prof_error *err)
 {
     enum prof_status status = PROF_OK;
-    document->markdown_head(output->page.out, output->data);
+    put_document_head(document, output);
     if (document->whole)
         prof_report_markdown_findings(output->page.out, output->data,
                                       options ? options->findings : PROF_REPORT_FINDINGS_TOP,

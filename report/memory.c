@@ -232,14 +232,6 @@ static void describe_memory(const struct prof_report_data *data, struct prof_rep
 
 /* ---- the report about memory alone ----------------------------------------------------------- */
 
-static void memory_text_head(const struct prof_report_page *page,
-                             const struct prof_report_data *data)
-{
-    struct prof_report_notes notes;
-    describe_memory(data, &notes);
-    prof_report_part_head(page, data, &notes);
-}
-
 static void memory_json_members(struct prof_json *json, const struct prof_report_data *data)
 {
     const struct prof_memory_profile *profile = &data->usage->profile;
@@ -249,13 +241,6 @@ static void memory_json_members(struct prof_json *json, const struct prof_report
     prof_json_end(json);
     prof_json_string(json, "why_none", profile->why_none);
     prof_json_known(json, "failed", profile->failed);
-}
-
-static void memory_markdown_head(FILE *out, const struct prof_report_data *data)
-{
-    struct prof_report_notes notes;
-    describe_memory(data, &notes);
-    prof_report_markdown_part_head(out, "Memory of ", data, &notes);
 }
 
 static bool why_no_memory(const struct prof_report_data *data)
@@ -279,7 +264,7 @@ const struct prof_report_document prof_report_memory_document = {
     .tables = prof_report_memory_tables,
     .load = load_memory_data,
     .has_nothing = why_no_memory,
-    .text_head = memory_text_head,
+    .part = "Memory of ",
+    .describe = describe_memory,
     .json_members = memory_json_members,
-    .markdown_head = memory_markdown_head,
 };

@@ -348,24 +348,9 @@ static void describe_iterations(const struct prof_report_data *data,
     }
 }
 
-static void iterations_text_head(const struct prof_report_page *page,
-                                 const struct prof_report_data *data)
-{
-    struct prof_report_notes notes;
-    describe_iterations(data, &notes);
-    prof_report_part_head(page, data, &notes);
-}
-
 static void iterations_json_members(struct prof_json *json, const struct prof_report_data *data)
 {
     prof_json_string(json, "why_none", data->iterations.why_none);
-}
-
-static void iterations_markdown_head(FILE *out, const struct prof_report_data *data)
-{
-    struct prof_report_notes notes;
-    describe_iterations(data, &notes);
-    prof_report_markdown_part_head(out, "Iterations of ", data, &notes);
 }
 
 static enum prof_status load_iterations(struct prof_capture *capture,
@@ -385,9 +370,9 @@ const struct prof_report_document prof_report_iterations_document = {
     .tables = prof_report_iteration_tables,
     .load = load_iterations,
     .has_nothing = has_no_iterations,
-    .text_head = iterations_text_head,
+    .part = "Iterations of ",
+    .describe = describe_iterations,
     .json_members = iterations_json_members,
-    .markdown_head = iterations_markdown_head,
 };
 
 /* ---- why one is slow ------------------------------------------------------------------------- */
@@ -429,25 +414,11 @@ static void describe_why(const struct prof_report_data *data, struct prof_report
     free(line);
 }
 
-static void why_text_head(const struct prof_report_page *page, const struct prof_report_data *data)
-{
-    struct prof_report_notes notes;
-    describe_why(data, &notes);
-    prof_report_part_head(page, data, &notes);
-}
-
 static void why_json_members(struct prof_json *json, const struct prof_report_data *data)
 {
     iterations_json_members(json, data);
     prof_report_json_rows(json, "iteration", &prof_report_slow_iterations_table,
                           data->iterations.whys, data->iterations.why_count);
-}
-
-static void why_markdown_head(FILE *out, const struct prof_report_data *data)
-{
-    struct prof_report_notes notes;
-    describe_why(data, &notes);
-    prof_report_markdown_part_head(out, "An iteration of ", data, &notes);
 }
 
 const struct prof_report_document prof_report_why_document = {
@@ -456,7 +427,7 @@ const struct prof_report_document prof_report_why_document = {
     .tables = prof_report_why_tables,
     .load = load_iterations,
     .has_nothing = has_no_iterations,
-    .text_head = why_text_head,
+    .part = "An iteration of ",
+    .describe = describe_why,
     .json_members = why_json_members,
-    .markdown_head = why_markdown_head,
 };

@@ -95,6 +95,11 @@ struct prof_report_document {
                              struct prof_report_data *data, struct prof_error *err);
     bool whole; /* the report: with findings, and notes below their tables */
     bool (*has_nothing)(const struct prof_report_data *data); /* no tables for people; NULL = no */
+    /* A report about a part begins with the command, the filter, whether the capture is whole, and
+     * these notes; the heading of Markdown with `part`: "Memory of ". */
+    const char *part;
+    void (*describe)(const struct prof_report_data *data, struct prof_report_notes *notes);
+    /* Others: heads of their own. */
     void (*text_head)(const struct prof_report_page *page, const struct prof_report_data *data);
     void (*text_tail)(const struct prof_report_page *page, const struct prof_report_data *data);
     void (*json_members)(struct prof_json *json, const struct prof_report_data *data);
@@ -102,14 +107,6 @@ struct prof_report_document {
 };
 extern const struct prof_report_document prof_report_ranks_document, prof_report_memory_document,
     prof_report_iterations_document, prof_report_why_document;
-
-/* What begins the reports about a part: the command, the filter, whether the capture is whole, and
- * the notes. `what`: "Memory of ". */
-void prof_report_part_head(const struct prof_report_page *page, const struct prof_report_data *data,
-                           const struct prof_report_notes *notes);
-void prof_report_markdown_part_head(FILE *out, const char *what,
-                                    const struct prof_report_data *data,
-                                    const struct prof_report_notes *notes);
 
 /* Flush and say whether everything was written. */
 enum prof_status prof_report_flush(FILE *out, struct prof_error *err);
