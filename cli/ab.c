@@ -214,8 +214,10 @@ static int compare_commands(const struct options *args, const struct gate_config
         struct prof_gate_report report = {
             .comparison = &result, .judged = true, .strict = args->gate.strict};
         char *answer = prof_gate_answer(&report);
-        answer = answer ? answer : prof_gate_headline(&report);
-        printf("%s: %s\n", label, answer ? answer : "n/a");
+        char *line = answer ? prof_gate_format("%s: %s", prof_verdict_name(result.verdict), answer)
+                            : prof_gate_headline(&report);
+        printf("%s: %s\n", label, line ? line : "n/a");
+        free(line);
         fflush(stdout);
         free(answer);
         exit_status = gate_exit_status(&result, args->gate.strict);

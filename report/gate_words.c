@@ -436,6 +436,36 @@ static size_t gated(const struct prof_comparison *c)
     return count;
 }
 
+/* The row that answers: the time of an iteration, else that of the devices in it. */
+static const struct prof_compared *answering_row(const struct prof_comparison *c)
+{
+    const struct prof_compared *answer = NULL;
+    for (size_t i = 0; i < c->count; i++) {
+        const struct prof_compared *row = &c->rows[i];
+        bool answers = row->family == PROF_METRIC_WALL || row->family == PROF_METRIC_BUSY;
+        if (answers && row->base_value > 0 && row->cand_value > 0 &&
+            (!answer || row->family == PROF_METRIC_WALL))
+            answer = row;
+    }
+    return answer;
+}
+
+/* Is the answering time slower beyond noise, but by less than matters? */
+static bool is_slower(const struct prof_comparison *c)
+{
+    const struct prof_compared *row = answering_row(c);
+    return row && row->verdict == PROF_VERDICT_PASS && row->ci_low > 0;
+}
+
+/* What the rows that pass leave open: none of them is worse, as far as noise lets it be seen. */
+static void put_none_worse(FILE *out, const struct prof_comparison *c)
+{
+    size_t noisy = c->verdicts[PROF_VERDICT_UNDERPOWERED];
+    fprintf(out, " is worse%s", is_slower(c) ? " by as much as matters" : "");
+    if (noisy)
+        fprintf(out, " (%zu too noisy to decide)", noisy);
+}
+
 char *prof_gate_headline(const struct prof_gate_report *report)
 {
     const struct prof_comparison *c = report->comparison;
@@ -450,14 +480,16 @@ char *prof_gate_headline(const struct prof_gate_report *report)
     }
     switch (c->verdict) {
     case PROF_VERDICT_PASS:
-        fprintf(text.out, "none of %zu gated metrics is worse", all);
+        fprintf(text.out, "none of %zu gated metrics", all);
+        put_none_worse(text.out, c);
         break;
     case PROF_VERDICT_FAIL:
         fprintf(text.out, "%zu of %zu gated metrics %s worse", same, all, same == 1 ? "is" : "are");
         break;
     case PROF_VERDICT_IMPROVED:
-        fprintf(text.out, "%zu of %zu gated metrics %s better, none is worse", same, all,
+        fprintf(text.out, "%zu of %zu gated metrics %s better, none", same, all,
                 same == 1 ? "is" : "are");
+        put_none_worse(text.out, c);
         break;
     case PROF_VERDICT_REFUSED:
         fputs("the times of the two sides cannot be compared", text.out);
@@ -477,20 +509,6 @@ char *prof_gate_headline(const struct prof_gate_report *report)
     return end_text(&text);
 }
 
-/* The row that answers: the time of an iteration, else that of the devices in it. */
-static const struct prof_compared *answering_row(const struct prof_comparison *c)
-{
-    const struct prof_compared *answer = NULL;
-    for (size_t i = 0; i < c->count; i++) {
-        const struct prof_compared *row = &c->rows[i];
-        bool answers = row->family == PROF_METRIC_WALL || row->family == PROF_METRIC_BUSY;
-        if (answers && row->base_value > 0 && row->cand_value > 0 &&
-            (!answer || row->family == PROF_METRIC_WALL))
-            answer = row;
-    }
-    return answer;
-}
-
 /* "12.3 ms ± 0.41": the spread in the unit of the time; one that is no hundredth of it in its own.
  */
 static void print_with_spread(FILE *out, double ns, double sd)
@@ -506,12 +524,21 @@ static void print_with_spread(FILE *out, double ns, double sd)
     fprintf(out, " \u00b1 %s", same < 0.01 && sd > 0 ? prof_duration(sd).text : spread);
 }
 
+static bool is_decided(const struct prof_comparison *c, const struct prof_compared *row)
+{
+    return !prof_comparison_undecided(c) &&
+           (row->verdict == PROF_VERDICT_PASS || row->verdict == PROF_VERDICT_FAIL ||
+            row->verdict == PROF_VERDICT_IMPROVED || row->verdict == PROF_VERDICT_CHANGED);
+}
+
+/* A measurement, which leaves the verdict to the headline: "is slower" only of what is decided, "no
+ * difference" only of what passes. */
 char *prof_gate_answer(const struct prof_gate_report *report)
 {
     const struct prof_comparison *c = report->comparison;
     const struct prof_compared *row = answering_row(c);
     struct text text;
-    if (!row || !begin_text(&text))
+    if (!row || c->times_refused || !begin_text(&text))
         return NULL;
     bool typical = row->base_typical > 0 && row->cand_typical > 0;
     double base = typical ? row->base_typical : row->base_value;
@@ -520,15 +547,18 @@ char *prof_gate_answer(const struct prof_gate_report *report)
     bool judged = !isnan(row->residual) && !isnan(row->ci_low) && !isnan(row->ci_high) &&
                   c->base_units > 1 && c->cand_units > 1;
     double ratio = judged ? 1 + row->residual : cand / base;
-    bool seen = !judged || row->ci_low > 0 || row->ci_high < 0, faster = seen && ratio < 1;
+    bool decided = judged && is_decided(c, row);
+    bool differs = decided && (row->ci_low > 0 || row->ci_high < 0);
+    bool faster = differs && ratio < 1;
     double low = 1 + (faster ? row->ci_high : row->ci_low);
     double high = 1 + (faster ? row->ci_low : row->ci_high);
-    fprintf(text.out, seen ? "candidate is %.2fx" : "no difference seen: candidate takes %.2fx",
-            faster ? 1 / ratio : ratio);
+    if (decided && !differs && row->verdict == PROF_VERDICT_PASS)
+        fputs("no difference in time: ", text.out);
+    fprintf(text.out, "candidate %s %.2fx", differs ? "is" : "took", faster ? 1 / ratio : ratio);
     if (judged)
         fprintf(text.out, " [%.2f, %.2f]", faster ? 1 / low : low, faster ? 1 / high : high);
     fprintf(text.out, " %s per %s%s: ",
-            !seen    ? "as long"
+            !differs ? "as long"
             : faster ? "faster"
                      : "slower",
             prof_gate_unit(c), row->family == PROF_METRIC_BUSY ? ", in the devices' time" : "");

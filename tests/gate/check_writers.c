@@ -129,6 +129,61 @@ START_TEST(the_answer_has_the_spread_of_both_sides)
 }
 END_TEST
 
+/* Two lines, one verdict: the first is a measurement, and says neither "slower" nor "no difference"
+ * of what the second leaves open. */
+START_TEST(the_answer_does_not_contradict_the_verdict)
+{
+    static const struct {
+        enum prof_verdict whole, row;
+        double low, high;
+        const char *answer, *headline;
+    } cases[] = {
+        {PROF_VERDICT_UNDERPOWERED, PROF_VERDICT_UNDERPOWERED, -0.1, 0.3,
+         "candidate took 1.10x [0.90, 1.30] as long per iteration: ", "UNDERPOWERED: not decided"},
+        {PROF_VERDICT_UNDERPOWERED, PROF_VERDICT_PASS, -0.1, 0.3, "candidate took 1.10x",
+         "UNDERPOWERED: not decided"},
+        {PROF_VERDICT_SUSPECT, PROF_VERDICT_SUSPECT, 0.05, 0.15, "candidate took 1.10x",
+         "SUSPECT: probably worse"},
+        {PROF_VERDICT_PASS, PROF_VERDICT_UNDERPOWERED, 0.05, 0.15, "candidate took 1.10x",
+         "PASS: none of 2 gated metrics is worse (1 too noisy to decide)"},
+        {PROF_VERDICT_PASS, PROF_VERDICT_PASS, -0.1, 0.3,
+         "no difference in time: candidate took 1.10x [0.90, 1.30] as long per iteration: ",
+         "PASS: none of 2 gated metrics is worse"},
+        {PROF_VERDICT_PASS, PROF_VERDICT_PASS, 0.05, 0.15,
+         "candidate is 1.10x [1.05, 1.15] slower per iteration: ",
+         "PASS: none of 2 gated metrics is worse by as much as matters"},
+        {PROF_VERDICT_FAIL, PROF_VERDICT_PASS, -0.1, 0.3, "no difference in time: candidate took",
+         "FAIL: 1 of 2 gated metrics is worse"},
+        {PROF_VERDICT_FAIL, PROF_VERDICT_FAIL, 0.05, 0.15, "candidate is 1.10x [1.05, 1.15] slower",
+         "FAIL: 1 of 2 gated metrics is worse"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct prof_compared row = slow();
+        row.family = PROF_METRIC_WALL;
+        row.verdict = cases[i].row;
+        row.residual = 0.1;
+        row.ci_low = cases[i].low;
+        row.ci_high = cases[i].high;
+        struct prof_comparison c = {
+            .rows = &row, .count = 1, .base_units = 5, .cand_units = 5, .verdict = cases[i].whole};
+        c.verdicts[cases[i].row]++;
+        c.verdicts[cases[i].whole == cases[i].row ? PROF_VERDICT_PASS : cases[i].whole]++;
+        struct prof_gate_report report = {.comparison = &c};
+        char *answer = prof_gate_answer(&report), *headline = prof_gate_headline(&report);
+        ck_assert_ptr_nonnull(answer);
+        ck_assert_ptr_nonnull(headline);
+        ck_assert_msg(!strncmp(answer, cases[i].answer, strlen(cases[i].answer)), "%zu: %s", i,
+                      answer);
+        ck_assert_msg(!strncmp(headline, cases[i].headline, strlen(cases[i].headline)), "%zu: %s",
+                      i, headline);
+        free(answer);
+        free(headline);
+        c.times_refused = true; /* then no time is compared */
+        ck_assert_ptr_null(prof_gate_answer(&report));
+    }
+}
+END_TEST
+
 enum { ROWS = 40 };
 static struct prof_compared rows[ROWS];
 static const struct prof_environment_difference difference = {"driver", "580\n::warning::x", NULL,
@@ -516,4 +571,5 @@ CHECK_MAIN("gate_writers", a_text_without_memory_fails_the_writer, no_wrapped_li
            what_noise_hides_is_told_in_readable_numbers, what_not_known_says_why,
            annotations_are_single_lines_and_at_most_ten, junit_is_one_well_formed_document,
            markdown_keeps_its_cells, json_has_null_for_what_is_unknown,
-           what_is_not_decided_has_no_p, the_answer_has_the_spread_of_both_sides)
+           what_is_not_decided_has_no_p, the_answer_has_the_spread_of_both_sides,
+           the_answer_does_not_contradict_the_verdict)
