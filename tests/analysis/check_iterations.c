@@ -1,9 +1,9 @@
 /* What an iteration is: which ranges are, the period of launches, and what noise does not change.
  */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 #include "libprof/base/utf8.h"
+#include "tests/check_main.h"
 #include "tests/diagnosis/scene.h"
 
 #define US INT64_C(1000)
@@ -465,32 +465,13 @@ START_TEST(other_work_is_named)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("iterations");
-    TCase *core = tcase_create("core");
-    tcase_set_timeout(core, 300);
-    tcase_add_loop_test(core, of_nested_ranges_one_is_the_iteration, 0, 2);
-    tcase_add_test(core, a_domain_may_be_asked_for);
-    tcase_add_loop_test(core, what_reports_call_a_phase_may_be_asked_for, 0, 6);
-    tcase_add_loop_test(core, what_comes_in_turn_is_not_asked_for, 0, 2);
-    tcase_add_test(core, a_name_that_was_cut_may_be_asked_for);
-    tcase_add_test(core, labels_tell_domains_apart);
-    tcase_add_test(core, so_many_cannot_be_skipped);
-    tcase_add_loop_test(core, what_holds_its_warm_up_is_no_iteration, 0, 2);
-    tcase_add_loop_test(core, set_up_and_idle_ranges_are_none, 0, 5);
-    tcase_add_loop_test(core, collections_and_operators_are_none, 0, 2);
-    tcase_add_loop_test(core, noise_changes_no_counts, 0, 3);
-    tcase_add_test(core, breaks_are_no_part_of_the_loop);
-    tcase_add_loop_test(core, single_pauses_decide_no_severity, 0, 3);
-    tcase_add_test(core, all_windows_are_analysed);
-    tcase_add_loop_test(core, waits_by_their_number, 0, 4);
-    tcase_add_loop_test(core, no_limit_above_a_hundred, 0, 2);
-    tcase_add_test(core, other_work_is_named);
-    suite_add_tcase(suite, core);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+CHECK_MAIN_LOOPS("iterations", {of_nested_ranges_one_is_the_iteration, 2},
+                 {a_domain_may_be_asked_for, 1}, {what_reports_call_a_phase_may_be_asked_for, 6},
+                 {what_comes_in_turn_is_not_asked_for, 2},
+                 {a_name_that_was_cut_may_be_asked_for, 1}, {labels_tell_domains_apart, 1},
+                 {so_many_cannot_be_skipped, 1}, {what_holds_its_warm_up_is_no_iteration, 2},
+                 {set_up_and_idle_ranges_are_none, 5}, {collections_and_operators_are_none, 2},
+                 {noise_changes_no_counts, 3}, {breaks_are_no_part_of_the_loop, 1},
+                 {single_pauses_decide_no_severity, 3}, {all_windows_are_analysed, 1},
+                 {waits_by_their_number, 4}, {no_limit_above_a_hundred, 2},
+                 {other_work_is_named, 1})

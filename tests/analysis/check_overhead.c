@@ -1,10 +1,10 @@
 /* What recording cost, from pauses: known ratios come back, whatever the capture holds. */
-#include <check.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "libprof/analysis/facts/iteration_parts.h"
+#include "tests/check_main.h"
 #include "tests/diagnosis/scene.h"
 
 #define MS INT64_C(1000000)
@@ -590,32 +590,13 @@ START_TEST(no_estimate_without_its_costs)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("overhead");
-    TCase *core = tcase_create("core");
-    tcase_set_timeout(core, 300);
-    tcase_add_loop_test(core, a_known_ratio_comes_back, 0, 3);
-    tcase_add_test(core, its_interval_holds_the_truth);
-    tcase_add_loop_test(core, a_first_pause_without_cupti, 0, 3);
-    tcase_add_test(core, its_interval_holds_what_the_start_says);
-    tcase_add_test(core, hiccups_do_not_count);
-    tcase_add_loop_test(core, too_few_say_nothing, 0, 4);
-    tcase_add_test(core, hostile_times);
-    tcase_add_test(core, pauses_leave_the_rest_as_it_was);
-    tcase_add_test(core, only_idle_time_that_a_bound_has_is_of_the_overhead);
-    tcase_add_test(core, recorded_iterations_are_not_bare);
-    tcase_add_loop_test(core, a_period_is_that_of_iterations_in_a_row, 0, 3);
-    tcase_add_loop_test(core, other_windows_are_no_pauses, 0, 2);
-    tcase_add_test(core, pauses_without_an_end);
-    tcase_add_test(core, an_estimate_of_a_host_bound_program);
-    tcase_add_loop_test(core, an_estimate_by_the_costs_of_its_device, 0, 3);
-    tcase_add_test(core, an_estimate_of_a_device_bound_program);
-    tcase_add_loop_test(core, no_estimate_without_its_costs, 0, 3);
-    suite_add_tcase(suite, core);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+CHECK_MAIN_LOOPS("overhead", {a_known_ratio_comes_back, 3}, {its_interval_holds_the_truth, 1},
+                 {a_first_pause_without_cupti, 3}, {its_interval_holds_what_the_start_says, 1},
+                 {hiccups_do_not_count, 1}, {too_few_say_nothing, 4}, {hostile_times, 1},
+                 {pauses_leave_the_rest_as_it_was, 1},
+                 {only_idle_time_that_a_bound_has_is_of_the_overhead, 1},
+                 {recorded_iterations_are_not_bare, 1},
+                 {a_period_is_that_of_iterations_in_a_row, 3}, {other_windows_are_no_pauses, 2},
+                 {pauses_without_an_end, 1}, {an_estimate_of_a_host_bound_program, 1},
+                 {an_estimate_by_the_costs_of_its_device, 3},
+                 {an_estimate_of_a_device_bound_program, 1}, {no_estimate_without_its_costs, 3})

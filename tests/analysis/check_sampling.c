@@ -1,7 +1,6 @@
 /* Captures of runs with a budget (--overhead=PERCENT): programs whose whole truth is known,
  * recorded in rows of iterations. Intervals hold the truth as often as they say, what is the same
  * in every iteration comes out exactly, and what recording costs comes back. */
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +8,7 @@
 #include <unistd.h>
 
 #include "libprof/base/distribution.h"
+#include "tests/check_main.h"
 #include "tests/diagnosis/scene.h"
 
 #define MS INT64_C(1000000)
@@ -324,23 +324,6 @@ START_TEST(strange_windows)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("sampling");
-    TCase *core = tcase_create("core");
-    tcase_set_timeout(core, 300);
-    tcase_add_loop_test(core, intervals_hold_the_truth, 0, 3);
-    tcase_add_test(core, the_cost_comes_back);
-    tcase_add_test(core, what_is_left_of_cupti_counts);
-    tcase_add_test(core, too_few);
-    tcase_add_test(core, wide_intervals_are_possible);
-    tcase_add_test(core, one_stray_range);
-    tcase_add_test(core, processes_are_kept_apart);
-    tcase_add_test(core, strange_windows);
-    suite_add_tcase(suite, core);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+CHECK_MAIN_LOOPS("sampling", {intervals_hold_the_truth, 3}, {the_cost_comes_back, 1},
+                 {what_is_left_of_cupti_counts, 1}, {too_few, 1}, {wide_intervals_are_possible, 1},
+                 {one_stray_range, 1}, {processes_are_kept_apart, 1}, {strange_windows, 1})

@@ -225,32 +225,23 @@ START_TEST(symbols_have_the_names_of_their_source)
 }
 END_TEST
 
-static int run(void)
+int main(void)
 {
-    const TTest *const real[] = {every_set_is_one_pass_on_every_chip, cupti_does_count_passes,
-                                 every_exact_pass_is_one_run_of_a_kernel};
+    const struct check_test tests[] = {
+        {tables_are_sound, 1},
+        {exact_passes_are_sound, 1},
+        {passes_change_when_nobody_needs_them, 1},
+        {symbols_have_the_names_of_their_source, 1},
+        {every_set_is_one_pass_on_every_chip, 1},
+        {cupti_does_count_passes, 1},
+        {every_exact_pass_is_one_run_of_a_kernel, 1},
+    };
+    enum { TABLES = 4 }; /* need no CUPTI */
     char why[256];
-    Suite *suite = suite_create("counter sets");
-    TCase *core = tcase_create("core");
-    tcase_set_timeout(core, 300);
-    tcase_add_test(core, tables_are_sound);
-    tcase_add_test(core, exact_passes_are_sound);
-    tcase_add_test(core, passes_change_when_nobody_needs_them);
-    tcase_add_test(core, symbols_have_the_names_of_their_source);
     bool there = pm_load(NULL, why, sizeof why);
-    for (size_t i = 0; there && i < sizeof real / sizeof real[0]; i++)
-        tcase_add_test(core, real[i]);
-    suite_add_tcase(suite, core);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
+    int failed = check_run("counter sets", NULL, NULL, tests,
+                           there ? sizeof tests / sizeof tests[0] : TABLES);
     if (!there && !failed)
         printf("skipped but for the tables: %s\n", why);
     return failed ? 1 : there ? 0 : 77;
-}
-
-int main(void)
-{
-    return run();
 }

@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 #include <time.h>
 
+#include "tests/check_main.h"
 #include "tests/cuda/decode_case.h"
 
 bool real_cupti;
@@ -105,15 +106,9 @@ int main(void)
         {"stacks", add_stack_tests},   {"correlation", add_correlation_tests},
     };
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
-        TCase *cases = tcase_create(parts[i].name);
-        tcase_set_timeout(cases, 300);
+        TCase *cases = check_case(suite, parts[i].name);
         tcase_add_checked_fixture(cases, setup, NULL);
         parts[i].add_tests(cases);
-        suite_add_tcase(suite, cases);
     }
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return check_run_suite(suite);
 }

@@ -1,7 +1,6 @@
 /* The CUDA collector end to end, without a GPU: a program with a fake libcuda and libcupti runs
  * with the real libperfkit_collector.so injected by environment alone, and its spool is compared
  * with what the program did. */
-#include <check.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -9,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/check_main.h"
 #include "tests/cuda/run_program.h"
 
 #define FOR_EACH(capture, type_name, struct_name, name)                                            \
@@ -410,42 +410,8 @@ START_TEST(stuck_driver)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("cuda_inject");
-    TCase *events = tcase_create("events");
-    tcase_set_timeout(events, 300);
-    tcase_add_test(events, everything_arrives_once);
-    tcase_add_test(events, older_records);
-    tcase_add_test(events, small_buffers);
-    tcase_add_test(events, eight_threads);
-    tcase_add_test(events, driver_calls_count_once);
-    tcase_add_test(events, impossible_times);
-    tcase_add_test(events, correlation_wraps);
-    tcase_add_test(events, captured_launches);
-    tcase_add_test(events, dropped_records_are_told);
-    suite_add_tcase(suite, events);
-    TCase *starts = tcase_create("starts");
-    tcase_set_timeout(starts, 300);
-    tcase_add_test(starts, too_old);
-    tcase_add_test(starts, another_subscriber);
-    tcase_add_test(starts, errors_are_told);
-    tcase_add_test(starts, not_asked_for);
-    tcase_add_test(starts, injected_twice);
-    tcase_add_test(starts, forked_child_sends_nothing);
-    tcase_add_test(starts, within_callbacks);
-    tcase_add_test(starts, real_cupti_without_driver);
-    suite_add_tcase(suite, starts);
-    TCase *ends = tcase_create("ends");
-    tcase_set_timeout(ends, 300);
-    tcase_add_test(ends, killed);
-    tcase_add_test(ends, final_flush);
-    tcase_add_test(ends, context_at_the_end);
-    tcase_add_test(ends, stuck_driver);
-    suite_add_tcase(suite, ends);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+CHECK_MAIN("cuda_inject", everything_arrives_once, older_records, small_buffers, eight_threads,
+           driver_calls_count_once, impossible_times, correlation_wraps, captured_launches,
+           dropped_records_are_told, too_old, another_subscriber, errors_are_told, not_asked_for,
+           injected_twice, forked_child_sends_nothing, within_callbacks, real_cupti_without_driver,
+           killed, final_flush, context_at_the_end, stuck_driver)

@@ -323,26 +323,11 @@ START_TEST(indexing_by_a_mask_goes_with_its_wait)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("frameworks");
-    TCase *all = tcase_create("all");
-    tcase_set_timeout(all, 300);
-    tcase_add_test(all, an_expression_is_a_chain);
-    tcase_add_loop_test(all, few_or_unknown_kernels_are_no_chain, 0, 2);
-    tcase_add_loop_test(all, a_softmax_between_products_is_attention, 0, 4);
-    tcase_add_loop_test(all, products_without_tensor_cores_are_named, 0, 3);
-    tcase_add_test(all, a_logarithm_is_no_softmax);
-    tcase_add_test(all, names_tell_whose_kernel_it_is);
-    tcase_add_loop_test(all, a_librarys_streams_are_its_own, 0, 2);
-    tcase_add_loop_test(all, uploads_that_come_alike_may_all_go, 0, 3);
-    tcase_add_loop_test(all, indexing_by_a_mask_goes_with_its_wait, 0, 2);
-    tcase_add_test(all, an_operator_brings_its_remedy);
-    tcase_add_test(all, the_engines_ranges_are_no_iterations);
-    suite_add_tcase(suite, all);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+CHECK_MAIN_LOOPS("frameworks", {an_expression_is_a_chain, 1},
+                 {few_or_unknown_kernels_are_no_chain, 2},
+                 {a_softmax_between_products_is_attention, 4},
+                 {products_without_tensor_cores_are_named, 3}, {a_logarithm_is_no_softmax, 1},
+                 {names_tell_whose_kernel_it_is, 1}, {a_librarys_streams_are_its_own, 2},
+                 {uploads_that_come_alike_may_all_go, 3},
+                 {indexing_by_a_mask_goes_with_its_wait, 2}, {an_operator_brings_its_remedy, 1},
+                 {the_engines_ranges_are_no_iterations, 1})

@@ -307,24 +307,8 @@ START_TEST(the_fence_holds_what_is_usual)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("iteration_rows");
-    TCase *all = tcase_create("all");
-    tcase_set_timeout(all, 300);
-    tcase_add_test(all, each_row_is_what_the_step_did);
-    tcase_add_test(all, queued_work_is_its_iterations);
-    tcase_add_test(all, iterations_end_inside_calls);
-    tcase_add_test(all, iterations_overlap);
-    tcase_add_test(all, without_launches_the_time_in_calls_is_not_known);
-    tcase_add_test(all, what_comes_back_and_what_grows);
-    tcase_add_test(all, nothing_repeats);
-    tcase_add_test(all, the_fence_holds_what_is_usual);
-    tcase_add_loop_test(all, the_first_cause_is_named, 0, 4 * SLOW_KINDS);
-    suite_add_tcase(suite, all);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+CHECK_MAIN_LOOPS("iteration_rows", {each_row_is_what_the_step_did, 1},
+                 {queued_work_is_its_iterations, 1}, {iterations_end_inside_calls, 1},
+                 {iterations_overlap, 1}, {without_launches_the_time_in_calls_is_not_known, 1},
+                 {what_comes_back_and_what_grows, 1}, {nothing_repeats, 1},
+                 {the_fence_holds_what_is_usual, 1}, {the_first_cause_is_named, 4 * SLOW_KINDS})

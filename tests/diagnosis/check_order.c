@@ -172,20 +172,7 @@ START_TEST(a_launch_that_is_held_up_makes_no_kernel_short)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("order");
-    TCase *all = tcase_create("all");
-    tcase_set_timeout(all, 300);
-    tcase_add_loop_test(all, what_recording_may_have_made_is_information, 0, 3);
-    tcase_add_loop_test(all, unexplained_waiting_goes_with_its_cause, 0, 2);
-    tcase_add_loop_test(all, rows_of_products_in_turn_are_batched, 0, 2);
-    tcase_add_loop_test(all, the_same_bytes_again, 0, 3);
-    tcase_add_loop_test(all, a_launch_that_is_held_up_makes_no_kernel_short, 0, 2);
-    suite_add_tcase(suite, all);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+CHECK_MAIN_LOOPS("order", {what_recording_may_have_made_is_information, 3},
+                 {unexplained_waiting_goes_with_its_cause, 2},
+                 {rows_of_products_in_turn_are_batched, 2}, {the_same_bytes_again, 3},
+                 {a_launch_that_is_held_up_makes_no_kernel_short, 2})

@@ -142,19 +142,7 @@ START_TEST(low_precision_beside_smaller_faults)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("precision");
-    TCase *core = tcase_create("core");
-    tcase_set_timeout(core, 300);
-    tcase_add_loop_test(core, low_precision_needs_a_float_pipe, 0,
-                        sizeof precisions / sizeof precisions[0]);
-    tcase_add_loop_test(core, low_precision_by_name, 0, sizeof named / sizeof named[0]);
-    tcase_add_test(core, low_precision_beside_smaller_faults);
-    suite_add_tcase(suite, core);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+CHECK_MAIN_LOOPS("precision",
+                 {low_precision_needs_a_float_pipe, sizeof precisions / sizeof precisions[0]},
+                 {low_precision_by_name, sizeof named / sizeof named[0]},
+                 {low_precision_beside_smaller_faults, 1})

@@ -741,39 +741,17 @@ START_TEST(every_rule_is_covered)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("rules");
-    TCase *each = tcase_create("each"), *all = tcase_create("all");
-    tcase_set_timeout(each, 300);
-    tcase_set_timeout(all, 300);
-    tcase_add_loop_test(each, it_speaks_on_the_fault_only, 0, (int)program_count);
-    tcase_add_test(all, a_kernel_is_paid_for_once);
-    tcase_add_test(all, small_copies_are_counted_by_size);
-    tcase_add_loop_test(all, a_late_kernel_breaks_no_chain, 0, 2);
-    tcase_add_test(all, steps_alone_are_judged);
-    tcase_add_test(all, phases_are_analysed_apart);
-    tcase_add_loop_test(all, a_rule_has_one_severity, 0, sizeof savings / sizeof savings[0]);
-    tcase_add_test(all, a_small_part_is_info);
-    tcase_add_test(all, a_readbacks_wait_is_no_sync_stall);
-    tcase_add_loop_test(all, idle_time_between_steps_is_told, 0, 2);
-    tcase_add_loop_test(all, the_devices_own_way_is_no_launching, 0, 2);
-    tcase_add_test(all, a_chain_is_paid_for_its_longer_way);
-    tcase_add_test(all, kernels_per_iteration_are_those_of_most);
-    tcase_add_loop_test(all, power_is_information, 0, 2);
-    tcase_add_test(all, phases_leak_one_at_a_time);
-    tcase_add_loop_test(all, a_kernels_start_stays, 0, 2);
-    tcase_add_loop_test(all, causes_come_first, 0, 2);
-    tcase_add_loop_test(all, a_librarys_occupancy_is_its_own, 0, 11);
-    tcase_add_loop_test(all, an_interpreters_way_is_launching, 0, 2);
-    tcase_add_loop_test(all, lost_work_is_not_idle_time, 0, 4);
-    tcase_add_loop_test(all, damage_makes_no_nonsense, 0, sizeof damages / sizeof damages[0]);
-    tcase_add_test(all, every_rule_is_covered);
-    suite_add_tcase(suite, each);
-    suite_add_tcase(suite, all);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+CHECK_MAIN_LOOPS("rules", {it_speaks_on_the_fault_only, (int)program_count},
+                 {a_kernel_is_paid_for_once, 1}, {small_copies_are_counted_by_size, 1},
+                 {a_late_kernel_breaks_no_chain, 2}, {steps_alone_are_judged, 1},
+                 {phases_are_analysed_apart, 1},
+                 {a_rule_has_one_severity, sizeof savings / sizeof savings[0]},
+                 {a_small_part_is_info, 1}, {a_readbacks_wait_is_no_sync_stall, 1},
+                 {idle_time_between_steps_is_told, 2}, {the_devices_own_way_is_no_launching, 2},
+                 {a_chain_is_paid_for_its_longer_way, 1},
+                 {kernels_per_iteration_are_those_of_most, 1}, {power_is_information, 2},
+                 {phases_leak_one_at_a_time, 1}, {a_kernels_start_stays, 2}, {causes_come_first, 2},
+                 {a_librarys_occupancy_is_its_own, 11}, {an_interpreters_way_is_launching, 2},
+                 {lost_work_is_not_idle_time, 4},
+                 {damage_makes_no_nonsense, sizeof damages / sizeof damages[0]},
+                 {every_rule_is_covered, 1})

@@ -373,25 +373,8 @@ START_TEST(a_rule_is_listed_once)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("sharing");
-    TCase *all = tcase_create("all");
-    tcase_set_timeout(all, 300);
-    tcase_add_test(all, ranks_have_steps_of_their_own);
-    tcase_add_loop_test(all, allocations_are_of_a_device, 0, 4);
-    tcase_add_test(all, two_programs_pass_nothing_on);
-    tcase_add_test(all, default_streams_are_of_a_process);
-    tcase_add_test(all, a_device_that_is_done_does_not_wait);
-    tcase_add_test(all, a_wait_is_for_one_device);
-    tcase_add_loop_test(all, steps_are_of_threads_that_launch, 0, 4);
-    tcase_add_test(all, what_is_rare_is_no_step);
-    tcase_add_test(all, a_rule_is_listed_once);
-    tcase_add_test(all, compiling_side_by_side_is_told_once);
-    suite_add_tcase(suite, all);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+CHECK_MAIN_LOOPS("sharing", {ranks_have_steps_of_their_own, 1}, {allocations_are_of_a_device, 4},
+                 {two_programs_pass_nothing_on, 1}, {default_streams_are_of_a_process, 1},
+                 {a_device_that_is_done_does_not_wait, 1}, {a_wait_is_for_one_device, 1},
+                 {steps_are_of_threads_that_launch, 4}, {what_is_rare_is_no_step, 1},
+                 {a_rule_is_listed_once, 1}, {compiling_side_by_side_is_told_once, 1})

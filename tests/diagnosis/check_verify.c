@@ -197,22 +197,9 @@ START_TEST(incomplete_captures_are_not_compared)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("verify");
-    TCase *all = tcase_create("all");
-    tcase_set_timeout(all, 300);
-    tcase_add_loop_test(all, what_is_fixed_is_gone, 0, (int)program_count);
-    tcase_add_loop_test(all, what_is_not_is_still_there, 0, (int)program_count);
-    tcase_add_test(all, a_finding_that_was_not_there);
-    tcase_add_test(all, a_run_without_iterations_fixes_nothing);
-    tcase_add_test(all, what_is_gone_elsewhere_predicts_nothing);
-    tcase_add_test(all, programs_without_a_common_phase_are_not_compared);
-    tcase_add_test(all, incomplete_captures_are_not_compared);
-    suite_add_tcase(suite, all);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+CHECK_MAIN_LOOPS("verify", {what_is_fixed_is_gone, (int)program_count},
+                 {what_is_not_is_still_there, (int)program_count},
+                 {a_finding_that_was_not_there, 1}, {a_run_without_iterations_fixes_nothing, 1},
+                 {what_is_gone_elsewhere_predicts_nothing, 1},
+                 {programs_without_a_common_phase_are_not_compared, 1},
+                 {incomplete_captures_are_not_compared, 1})

@@ -201,7 +201,7 @@ START_TEST(states_add_up_and_the_replay_reproduces)
     }
     load(&s, &capture, &f);
     ck_assert_int_eq(sum_of(&f.devices.data[0]), f.end - f.begin);
-    struct prof_replayed out = { 0 };
+    struct prof_replayed out = {0};
     ck_assert(prof_replay_open(&replay, &f, NULL, NULL));
     ck_assert(prof_replay_run(&replay, &nothing, &out));
     int64_t base = out.span_ns;
@@ -420,26 +420,10 @@ START_TEST(what_is_judged_lies_within_the_filter)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("waterfall");
-    TCase *all = tcase_create("all");
-    tcase_set_timeout(all, 300);
-    tcase_add_test(all, each_instant_has_its_state);
-    tcase_add_test(all, what_the_host_does_between_calls);
-    tcase_add_test(all, a_wait_costs_until_the_host_is_ahead);
-    tcase_add_test(all, what_has_arrived_is_queued);
-    tcase_add_loop_test(all, states_add_up_and_the_replay_reproduces, 0, 20);
-    tcase_add_loop_test(all, the_part_that_repeats_is_judged, 0, 2);
-    tcase_add_loop_test(all, counts_do_not_follow_the_device, 0, 2);
-    tcase_add_loop_test(all, a_break_takes_no_count, 0, 2);
-    tcase_add_test(all, findings_tell_the_waterfall);
-    tcase_add_test(all, filters_that_leave_work_out_are_not_judged);
-    tcase_add_test(all, what_is_judged_lies_within_the_filter);
-    suite_add_tcase(suite, all);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+CHECK_MAIN_LOOPS("waterfall", {each_instant_has_its_state, 1},
+                 {what_the_host_does_between_calls, 1}, {a_wait_costs_until_the_host_is_ahead, 1},
+                 {what_has_arrived_is_queued, 1}, {states_add_up_and_the_replay_reproduces, 20},
+                 {the_part_that_repeats_is_judged, 2}, {counts_do_not_follow_the_device, 2},
+                 {a_break_takes_no_count, 2}, {findings_tell_the_waterfall, 1},
+                 {filters_that_leave_work_out_are_not_judged, 1},
+                 {what_is_judged_lies_within_the_filter, 1})

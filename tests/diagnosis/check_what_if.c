@@ -257,25 +257,8 @@ START_TEST(without_iterations_nothing_is_predicted)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("what-if");
-    TCase *all = tcase_create("all");
-    tcase_set_timeout(all, 300);
-    tcase_add_loop_test(all, a_change_is_predicted, 0,
-                        (int)(sizeof known_changes / sizeof known_changes[0]));
-    tcase_add_test(all, the_part_of_the_host_is_known);
-    tcase_add_test(all, fused_launches_are_saved);
-    tcase_add_test(all, shares_are_shares);
-    tcase_add_test(all, changes_do_not_undo_each_other);
-    tcase_add_test(all, no_prediction_overflows);
-    tcase_add_test(all, kernels_of_a_stream_may_overlap);
-    tcase_add_test(all, what_fits_nothing_is_refused);
-    tcase_add_test(all, without_iterations_nothing_is_predicted);
-    suite_add_tcase(suite, all);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+CHECK_MAIN_LOOPS("what-if", {a_change_is_predicted, sizeof known_changes / sizeof known_changes[0]},
+                 {the_part_of_the_host_is_known, 1}, {fused_launches_are_saved, 1},
+                 {shares_are_shares, 1}, {changes_do_not_undo_each_other, 1},
+                 {no_prediction_overflows, 1}, {kernels_of_a_stream_may_overlap, 1},
+                 {what_fits_nothing_is_refused, 1}, {without_iterations_nothing_is_predicted, 1})

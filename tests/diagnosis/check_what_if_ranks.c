@@ -6,6 +6,7 @@
 #include "libprof/include/prof_iterations.h"
 #include "libprof/include/prof_what_if.h"
 #include "tests/analysis/rank_fixture.h"
+#include "tests/check_main.h"
 
 #define RANKS 3
 #define TRANSFER 100
@@ -210,22 +211,8 @@ START_TEST(what_is_not_known_is_said)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("what-if of ranks");
-    TCase *all = tcase_create("all");
-    tcase_set_timeout(all, 300);
-    tcase_add_loop_test(all, the_last_rank_decides, 0,
-                        (int)(sizeof known_changes / sizeof known_changes[0]));
-    tcase_add_loop_test(all, groups_wait_among_themselves, 0,
-                        (int)(sizeof grouped / sizeof grouped[0]));
-    tcase_add_test(all, missing_ranks_are_said);
-    tcase_add_test(all, a_rank_of_another_group_is_not_waited_for);
-    tcase_add_test(all, what_is_not_known_is_said);
-    suite_add_tcase(suite, all);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+CHECK_MAIN_LOOPS("what-if of ranks",
+                 {the_last_rank_decides, sizeof known_changes / sizeof known_changes[0]},
+                 {groups_wait_among_themselves, sizeof grouped / sizeof grouped[0]},
+                 {missing_ranks_are_said, 1}, {a_rank_of_another_group_is_not_waited_for, 1},
+                 {what_is_not_known_is_said, 1})

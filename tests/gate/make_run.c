@@ -185,15 +185,5 @@ int main(int argc, char **argv)
     out_path = argv[1];
     seed = strtol(argv[2], NULL, 10);
     program.state = (uint64_t)seed * 1000003u;
-    Suite *suite = suite_create("make_run");
-    TCase *core = tcase_create("core");
-    tcase_set_timeout(core, 300);
-    tcase_add_test(core, make);
-    suite_add_tcase(suite, core);
-    SRunner *runner = srunner_create(suite);
-    srunner_set_fork_status(runner, CK_NOFORK);
-    srunner_run_all(runner, CK_SILENT);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return check_run_here(make);
 }

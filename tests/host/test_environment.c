@@ -1,6 +1,5 @@
 /* What a started program's environment becomes, and which programs are given our library: the
  * pure parts of the host collector, in process, so that sanitizers see them. */
-#include <check.h>
 #include <dlfcn.h>
 #include <elf.h>
 #include <fcntl.h>
@@ -15,6 +14,7 @@
 #include "collectors/core/collector.h"
 #include "collectors/host/host.h"
 #include "libprof/spool/lifecycle.h"
+#include "tests/check_main.h"
 
 #define LIB "/opt/perfkit/lib/libperfkit_collector.so"
 
@@ -375,32 +375,14 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {
-        complete_is_left_alone,
-        missing_is_added,
-        preload_is_a_list,
-        preload_is_taken_out_for_programs_that_cannot_have_it,
-        other_values_stay_and_are_noted,
-        our_layer_joins_those_of_the_program,
-        what_a_wrapper_changed_is_mended_or_said,
-        what_the_program_changed_itself_is_said,
-        another_perfkit_is_left_alone,
-        without_perfkit_nothing_happens,
-        a_variable_too_long_to_keep_is_given_up,
-        programs_are_looked_at,
-        sanitized_programs_are_spared,
-        programs_of_another_c_library_are_spared,
-    };
     snprintf(scratch, sizeof scratch, "/tmp/perfkit-test-elf-%ld", (long)getpid());
-    Suite *suite = suite_create("host: environment and programs");
-    TCase *each = tcase_create("host");
-    tcase_set_timeout(each, 300);
-    for (size_t i = 0; i < sizeof tests / sizeof *tests; i++)
-        tcase_add_test(each, tests[i]);
-    suite_add_tcase(suite, each);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return CHECK_RUN(
+        "host: environment and programs", NULL, NULL, {complete_is_left_alone, 1},
+        {missing_is_added, 1}, {preload_is_a_list, 1},
+        {preload_is_taken_out_for_programs_that_cannot_have_it, 1},
+        {other_values_stay_and_are_noted, 1}, {our_layer_joins_those_of_the_program, 1},
+        {what_a_wrapper_changed_is_mended_or_said, 1}, {what_the_program_changed_itself_is_said, 1},
+        {another_perfkit_is_left_alone, 1}, {without_perfkit_nothing_happens, 1},
+        {a_variable_too_long_to_keep_is_given_up, 1}, {programs_are_looked_at, 1},
+        {sanitized_programs_are_spared, 1}, {programs_of_another_c_library_are_spared, 1});
 }

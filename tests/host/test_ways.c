@@ -1,12 +1,12 @@
 /* Runs tests/host/targets/ways in every way, bare and with the host part preloaded: output and
  * status must be the same, and the core must have been told what happened. Arguments: ways, the
  * library (host part over fake_log.c). */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "tests/check_main.h"
 #include "tests/host/run_way.h"
 
 #define EXIT(status) " a end exit 0 a end exit " #status
@@ -175,16 +175,8 @@ int main(int argc, char **argv)
     if (!mkdtemp(directory))
         return 2;
     snprintf(log_path, sizeof log_path, "%s/log", directory);
-    Suite *suite = suite_create("ways to start and end");
-    TCase *each = tcase_create("ways");
-    tcase_set_timeout(each, 300);
-    tcase_add_loop_test(each, behaves_the_same, 0, CASES);
-    suite_add_tcase(suite, each);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
+    int failed = CHECK_RUN("ways to start and end", NULL, NULL, {behaves_the_same, CASES});
     unlink(log_path);
     rmdir(directory);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return failed;
 }

@@ -1,7 +1,6 @@
 /* perfkit dies: killed by SIGKILL at random moments while it ingests, then the capture is finished
  * by another. Each record must be there exactly once. Also a disk that fills up and gets room
  * again, and a spool that was cut short. */
-#include <check.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -16,6 +15,7 @@
 #include "libprof/base/clock.h"
 #include "libprof/spool/lifecycle.h"
 #include "libprof/store/store.h"
+#include "tests/check_main.h"
 #include "tests/ingest/harness.h"
 
 #define LAUNCHES 4000
@@ -608,23 +608,7 @@ START_TEST(an_entry_filled_late_is_found)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("recover");
-    TCase *core = tcase_create("core");
-    tcase_set_timeout(core, 900);
-    tcase_add_test(core, killed_at_random_moments);
-    tcase_add_test(core, a_full_disk_loses_nothing);
-    tcase_add_test(core, finishing_can_be_tried_again);
-    tcase_add_test(core, without_memory_nothing_becomes_null);
-    tcase_add_test(core, an_unreadable_directory_is_named);
-    tcase_add_test(core, the_state_of_another_version);
-    tcase_add_test(core, an_entry_filled_late_is_found);
-    tcase_add_test(core, a_replaced_program_is_not_alive);
-    suite_add_tcase(suite, core);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+CHECK_MAIN("recover", killed_at_random_moments, a_full_disk_loses_nothing,
+           finishing_can_be_tried_again, without_memory_nothing_becomes_null,
+           an_unreadable_directory_is_named, the_state_of_another_version,
+           an_entry_filled_late_is_found, a_replaced_program_is_not_alive)

@@ -1,6 +1,5 @@
 /* What is slow in a recording with --ring, and what is not: iterations and collectives of made up
  * lengths, thousands of them, whose times lie ahead of the clock so that nothing depends on it. */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -8,6 +7,7 @@
 
 #include "libprof/base/clock.h"
 #include "libprof/store/store.h"
+#include "tests/check_main.h"
 #include "tests/ingest/harness.h"
 
 #define MS 1000000ull
@@ -448,26 +448,7 @@ START_TEST(a_window_before_the_end_of_an_iteration)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("ring");
-    TCase *core = tcase_create("core");
-    tcase_set_timeout(core, 300);
-    tcase_add_test(core, normal_iterations);
-    tcase_add_test(core, slow_iterations);
-    tcase_add_test(core, busier_than_before);
-    tcase_add_test(core, thresholds_and_names_are_as_given);
-    tcase_add_test(core, ever_new_places_of_iterations);
-    tcase_add_test(core, late_collectives);
-    tcase_add_test(core, sums_beyond_64_bits);
-    tcase_add_test(core, late_kernels_count_once);
-    tcase_add_test(core, steps_that_fail);
-    tcase_add_test(core, a_window_that_is_overdue);
-    tcase_add_test(core, a_window_before_the_end_of_an_iteration);
-    suite_add_tcase(suite, core);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+CHECK_MAIN("ring", normal_iterations, slow_iterations, busier_than_before,
+           thresholds_and_names_are_as_given, ever_new_places_of_iterations, late_collectives,
+           sums_beyond_64_bits, late_kernels_count_once, steps_that_fail, a_window_that_is_overdue,
+           a_window_before_the_end_of_an_iteration)

@@ -1,7 +1,6 @@
 /* Properties of the spool: every record of every thread arrives once and in its thread's order,
  * with few chunks and many, short threads and long ones, through fork, under a limit that drops,
  * and up to the moment of a SIGKILL. */
-#include <check.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -18,6 +17,7 @@
 #include "libprof/spool/lifecycle.h"
 #include "libprof/spool/reader.h"
 #include "libprof/spool/writer.h"
+#include "tests/check_main.h"
 #include "tests/ingest/harness.h"
 
 struct plan {
@@ -537,26 +537,12 @@ int main(int argc, char **argv)
 {
     if (argc == 3 && strcmp(argv[1], "--image") == 0)
         return next_image(atoi(argv[2]));
-    Suite *suite = suite_create("spool");
-    TCase *core = tcase_create("core");
-    tcase_set_timeout(core, 300);
-    tcase_add_loop_test(core, each_record_once_and_in_order, 0, 5);
-    tcase_add_test(core, mapped_files_are_listed);
-    tcase_add_test(core, short_lived_threads_share_chunks);
-    tcase_add_test(core, what_is_dropped_is_counted);
-    tcase_add_test(core, order_holds_while_chunks_are_taken);
-    tcase_add_test(core, a_forked_child_has_a_spool_of_its_own);
-    tcase_add_test(core, each_image_of_a_process_has_its_own_spool);
-    tcase_add_test(core, an_exec_that_fails_ends_nothing);
-    tcase_add_test(core, pids_of_a_container_are_found);
-    tcase_add_loop_test(core, sigkill_loses_nothing_that_was_published, 0, 10);
-    tcase_add_test(core, names_arrive_whole);
-    tcase_add_test(core, a_handler_that_interrupts_a_write_is_recorded);
-    tcase_add_test(core, a_tick_can_be_asked_for_again_and_again);
-    suite_add_tcase(suite, core);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return CHECK_RUN(
+        "spool", NULL, NULL, {each_record_once_and_in_order, 5}, {mapped_files_are_listed, 1},
+        {short_lived_threads_share_chunks, 1}, {what_is_dropped_is_counted, 1},
+        {order_holds_while_chunks_are_taken, 1}, {a_forked_child_has_a_spool_of_its_own, 1},
+        {each_image_of_a_process_has_its_own_spool, 1}, {an_exec_that_fails_ends_nothing, 1},
+        {pids_of_a_container_are_found, 1}, {sigkill_loses_nothing_that_was_published, 10},
+        {names_arrive_whole, 1}, {a_handler_that_interrupts_a_write_is_recorded, 1},
+        {a_tick_can_be_asked_for_again_and_again, 1});
 }

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/check_main.h"
 #include "tests/nvtx/client.h"
 
 struct client first, second;
@@ -90,11 +91,9 @@ struct pk_nvtx_event_attributes attributes(const char *message)
 
 void add_test(Suite *suite, const TTest *test, void (*setup)(void))
 {
-    TCase *each = tcase_create(test->name);
+    TCase *each = check_case(suite, test->name);
     tcase_add_checked_fixture(each, setup, NULL);
-    tcase_set_timeout(each, 300);
     tcase_add_test(each, test);
-    suite_add_tcase(suite, each);
 }
 
 int main(void)
@@ -104,9 +103,5 @@ int main(void)
     add_payload_tests(suite);
     add_window_tests(suite);
     add_naming_tests(suite);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return check_run_suite(suite);
 }

@@ -1,6 +1,5 @@
 /* The OpenCL layer over a driver of our own making, for what no driver at hand does: clocks of
  * every kind, refused profiling, missing functions, commands that finish when the test says so. */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +9,7 @@
 #include "collectors/core/collector.h"
 #include "collectors/opencl/hooks.h"
 #include "collectors/opencl/ocl.h"
+#include "tests/check_main.h"
 #include "tests/opencl/read_log.h"
 
 /* ---- the driver ------------------------------------------------------------------------------ */
@@ -700,32 +700,13 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("opencl layer over a made-up driver");
-    TCase *tests = tcase_create("driver");
-    tcase_set_timeout(tests, 300);
-    tcase_add_checked_fixture(tests, start, stop);
-    tcase_add_loop_test(tests, clocks, 0, sizeof clock_cases / sizeof clock_cases[0]);
-    tcase_add_test(tests, profiling_refused);
-    tcase_add_test(tests, out_of_order);
-    tcase_add_test(tests, in_order);
-    tcase_add_test(tests, buffers_end);
-    tcase_add_test(tests, a_buffer_lives_as_long_as_its_parts);
-    tcase_add_test(tests, no_room_for_a_buffer);
-    tcase_add_test(tests, functions_that_are_not_there);
-    tcase_add_test(tests, extensions);
-    tcase_add_test(tests, classes);
-    tcase_add_test(tests, uploads_of_the_same_bytes);
-    tcase_add_loop_test(tests, uploads_that_wait, 0, 3);
-    tcase_add_loop_test(tests, uploads_of_what_is_read, 0, 8);
-    tcase_add_loop_test(tests, uploads_of_what_may_be_written, 0, 2);
-    suite_add_tcase(suite, tests);
-    TCase *alone = tcase_create("without perfkit");
-    tcase_set_timeout(alone, 300);
-    tcase_add_test(alone, inactive);
-    suite_add_tcase(suite, alone);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    int failed =
+        CHECK_RUN("opencl layer over a made-up driver", start, stop,
+                  {clocks, sizeof clock_cases / sizeof clock_cases[0]}, {profiling_refused, 1},
+                  {out_of_order, 1}, {in_order, 1}, {buffers_end, 1},
+                  {a_buffer_lives_as_long_as_its_parts, 1}, {no_room_for_a_buffer, 1},
+                  {functions_that_are_not_there, 1}, {extensions, 1}, {classes, 1},
+                  {uploads_of_the_same_bytes, 1}, {uploads_that_wait, 3},
+                  {uploads_of_what_is_read, 8}, {uploads_of_what_may_be_written, 2});
+    return failed | CHECK_RUN("without perfkit", NULL, NULL, {inactive, 1});
 }

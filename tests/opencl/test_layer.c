@@ -1,7 +1,6 @@
 /* The OpenCL layer against real programs on a real driver (PoCL where there is no GPU): the target
  * programs count what they do, the log of fake_core.c says what was recorded, and the two must
  * agree. argv: directory of the targets, the layer with the fake core. */
-#include <check.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -11,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/check_main.h"
 #include "tests/opencl/read_log.h"
 #include "tests/opencl/targets/common.h"
 
@@ -415,21 +415,8 @@ int main(int argc, char **argv)
      * middle of that crashes, layer or not. */
     snprintf(line, sizeof line, "%s/deaths --finish 1", targets);
     run(BARE, "/dev/null", NULL, line);
-    Suite *suite = suite_create("opencl layer");
-    TCase *tests = tcase_create("programs");
-    tcase_add_checked_fixture(tests, make_folder, remove_folder);
-    tcase_set_timeout(tests, 300);
-    tcase_add_loop_test(tests, exact, 0, EXACT_CASES);
-    tcase_add_loop_test(tests, exact_preloaded, 0, EXACT_CASES);
-    tcase_add_loop_test(tests, exact_without_helper, 0, EXACT_CASES);
-    tcase_add_test(tests, configurations);
-    tcase_add_loop_test(tests, unnoticed, 0, 4);
-    tcase_add_test(tests, unnoticed_by_clinfo);
-    tcase_add_loop_test(tests, death, 0, DEATHS);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return CHECK_RUN("opencl layer", make_folder, remove_folder, {exact, EXACT_CASES},
+                     {exact_preloaded, EXACT_CASES}, {exact_without_helper, EXACT_CASES},
+                     {configurations, 1}, {unnoticed, 4}, {unnoticed_by_clinfo, 1},
+                     {death, DEATHS});
 }

@@ -1,7 +1,6 @@
 /* Tables and stacks that are wrong: whatever stands in them, the unwinder ends, and reads nothing
  * that is not there (the address sanitizer and pages that cannot be read see to that). Random, but
  * the same in every run. */
-#include <check.h>
 #include <link.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -11,6 +10,7 @@
 
 #include "collectors/stacks/cfi.h"
 #include "collectors/stacks/unwind.h"
+#include "tests/check_main.h"
 #include "tests/stacks/chain.h"
 #include "tests/stacks/fake_core.h"
 
@@ -377,24 +377,18 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("hostile");
-    TCase *tests = tcase_create("hostile");
-    tcase_set_timeout(tests, 300);
-    tcase_add_test(tests, bounds_of_stacks);
-    tcase_add_test(tests, many_coroutines);
+    const struct check_test tests[] = {
+        {bounds_of_stacks, 1},
+        {many_coroutines, 1},
 #if defined(__x86_64__)
-    tcase_add_test(tests, good_tables);
-    tcase_add_test(tests, garbled_tables);
-    tcase_add_test(tests, cut_tables);
-    tcase_add_test(tests, expressions);
-    tcase_add_test(tests, expression_values);
+        {good_tables, 1},
+        {garbled_tables, 1},
+        {cut_tables, 1},
+        {expressions, 1},
+        {expression_values, 1},
 #endif
-    tcase_add_test(tests, garbage_on_another_stack);
-    tcase_add_test(tests, garbage_on_own_stack);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+        {garbage_on_another_stack, 1},
+        {garbage_on_own_stack, 1},
+    };
+    return check_run("hostile", NULL, NULL, tests, sizeof tests / sizeof tests[0]);
 }

@@ -1,6 +1,5 @@
 /* How stacks get their numbers and what is sent of them: places, rates, threads, fork, libraries
  * that come and go, other stacks, signal handlers. */
-#include <check.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <malloc.h>
@@ -15,6 +14,7 @@
 #include <unistd.h>
 
 #include "collectors/stacks/stacks.h"
+#include "tests/check_main.h"
 #include "tests/stacks/fake_core.h"
 
 /* Before the collector reads its options */
@@ -422,29 +422,23 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("stacks");
-    TCase *tests = tcase_create("stacks");
-    tcase_set_timeout(tests, 300);
-    tcase_add_test(tests, places);
-    tcase_add_test(tests, rates);
-    tcase_add_test(tests, depth);
-    tcase_add_test(tests, no_room);
-    tcase_add_test(tests, leaves_no_trace);
-    tcase_add_test(tests, threads);
-    tcase_add_test(tests, forked_child);
-    tcase_add_test(tests, library_comes_and_goes);
-    tcase_add_test(tests, library_goes_unseen);
-    tcase_add_test(tests, library_is_replaced_unseen);
-    tcase_add_test(tests, relative_path);
-    tcase_add_test(tests, merged_frames);
+    const struct check_test tests[] = {
+        {places, 1},
+        {rates, 1},
+        {depth, 1},
+        {no_room, 1},
+        {leaves_no_trace, 1},
+        {threads, 1},
+        {forked_child, 1},
+        {library_comes_and_goes, 1},
+        {library_goes_unseen, 1},
+        {library_is_replaced_unseen, 1},
+        {relative_path, 1},
+        {merged_frames, 1},
 #ifndef __SANITIZE_THREAD__
-    tcase_add_test(tests, coroutines);
-    tcase_add_test(tests, in_signal_handlers);
+        {coroutines, 1},
+        {in_signal_handlers, 1},
 #endif
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    };
+    return check_run("stacks", NULL, NULL, tests, sizeof tests / sizeof tests[0]);
 }

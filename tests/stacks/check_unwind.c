@@ -1,6 +1,5 @@
 /* The unwinder against chains of functions that know where they return to (chain.h): every frame
  * between the innermost function and the test must be there, in order, and nothing else. */
-#include <check.h>
 #include <dlfcn.h>
 #include <execinfo.h>
 #include <pthread.h>
@@ -13,6 +12,7 @@
 #include <unistd.h>
 
 #include "collectors/stacks/unwind.h"
+#include "tests/check_main.h"
 #include "tests/stacks/chain.h"
 #include "tests/stacks/fake_core.h"
 
@@ -422,32 +422,25 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("unwind");
-    TCase *tests = tcase_create("unwind");
-    tcase_set_timeout(tests, 300);
-    tcase_add_checked_fixture(tests, start, NULL);
-    tcase_add_loop_test(tests, every_way, 0, WAYS);
-    tcase_add_loop_test(tests, threads, 0, WAYS);
-    tcase_add_test(tests, after_fork);
-    tcase_add_test(tests, deep_recursion);
-    tcase_add_loop_test(tests, signal_frame, 0, WAYS);
-    tcase_add_loop_test(tests, alternate_stack, 0, WAYS);
+    const struct check_test tests[] = {
+        {every_way, WAYS},
+        {threads, WAYS},
+        {after_fork, 1},
+        {deep_recursion, 1},
+        {signal_frame, WAYS},
+        {alternate_stack, WAYS},
 #if defined(__x86_64__)
-    tcase_add_test(tests, assembler_with_frame_pointer);
-    tcase_add_test(tests, assembler_without);
-    tcase_add_test(tests, generated_code);
+        {assembler_with_frame_pointer, 1},
+        {assembler_without, 1},
+        {generated_code, 1},
 #endif
-    tcase_add_test(tests, no_module_twice);
-    tcase_add_test(tests, vdso);
-    tcase_add_test(tests, beyond_the_table);
-    suite_add_tcase(suite, tests);
-    TCase *old = tcase_create("old C library"); /* stacks_modules_start did not find the function */
-    tcase_add_test(old, listed_modules);
-    tcase_add_test(old, listed_modules_go);
-    suite_add_tcase(suite, old);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+        {no_module_twice, 1},
+        {vdso, 1},
+        {beyond_the_table, 1},
+    };
+    /* stacks_modules_start has not found the function */
+    const struct check_test old_c_library[] = {{listed_modules, 1}, {listed_modules_go, 1}};
+    int failed = check_run("unwind", start, NULL, tests, sizeof tests / sizeof tests[0]);
+    return failed | check_run("unwind: old C library", NULL, NULL, old_c_library,
+                              sizeof old_c_library / sizeof old_c_library[0]);
 }

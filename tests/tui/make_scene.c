@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "tests/check_main.h"
 #include "tests/tui/scene.h"
 
 static const char *name;
@@ -27,15 +28,5 @@ int main(int argc, char **argv)
         return 2;
     name = argv[1];
     seconds = atoi(argv[2]);
-    Suite *suite = suite_create("scene");
-    TCase *core = tcase_create("core");
-    tcase_set_timeout(core, 300);
-    tcase_add_test(core, make);
-    suite_add_tcase(suite, core);
-    SRunner *runner = srunner_create(suite);
-    srunner_set_fork_status(runner, CK_NOFORK);
-    srunner_run_all(runner, CK_SILENT);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return check_run_here(make);
 }

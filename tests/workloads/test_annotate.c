@@ -2,7 +2,6 @@
  * declared work intact; without a tool, with a broken one, or with one that refuses, nothing
  * happens. Each case is a process of its own (Check forks), because a module attaches once.
  */
-#include <check.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -14,6 +13,7 @@
 #include <unistd.h>
 
 #include "perfkit/annotate.h"
+#include "tests/check_main.h"
 #include "tests/workloads/injection.h"
 #include "tests/workloads/module.h"
 
@@ -260,27 +260,7 @@ START_TEST(a_child_forked_meanwhile_goes_on)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("annotate");
-    TCase *cases = tcase_create("injection");
-    tcase_set_timeout(cases, 300);
-    SRunner *runner = srunner_create(suite);
-    int failures;
-
-    tcase_add_test(cases, calls_arrive);
-    tcase_add_test(cases, work_is_declared);
-    tcase_add_test(cases, collectives_are_told);
-    tcase_add_test(cases, two_modules_attach_each);
-    tcase_add_test(cases, nothing_without_a_tool);
-    tcase_add_loop_test(cases, a_broken_tool_is_ignored, 0, 3);
-    tcase_add_test(cases, a_refusing_tool_gets_nothing);
-    tcase_add_test(cases, threads_attach_once);
-    tcase_add_loop_test(cases, a_child_forked_meanwhile_goes_on, 0, 3);
-    suite_add_tcase(suite, cases);
-    srunner_set_fork_status(runner, CK_FORK);
-    srunner_run_all(runner, CK_NORMAL);
-    failures = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failures != 0;
-}
+CHECK_MAIN_LOOPS("annotate", {calls_arrive, 1}, {work_is_declared, 1}, {collectives_are_told, 1},
+                 {two_modules_attach_each, 1}, {nothing_without_a_tool, 1},
+                 {a_broken_tool_is_ignored, 3}, {a_refusing_tool_gets_nothing, 1},
+                 {threads_attach_once, 1}, {a_child_forked_meanwhile_goes_on, 3})

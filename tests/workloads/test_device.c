@@ -2,9 +2,9 @@
  * limit, marks and graphs, on every backend that this machine has. A backend without a device is
  * skipped and named.
  */
-#include <check.h>
 #include <string.h>
 
+#include "tests/check_main.h"
 #include "tests/workloads/on_device.h"
 
 #define BYTES 4096
@@ -158,22 +158,5 @@ START_TEST(graphs_replay_or_say_why)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("device");
-    TCase *cases = tcase_create("backends");
-    SRunner *runner = srunner_create(suite);
-    int failures;
-
-    tcase_set_timeout(cases, 300);
-    tcase_add_loop_test(cases, copies_between_buffers, 0, 3);
-    tcase_add_loop_test(cases, pool_hands_out_again, 0, 3);
-    tcase_add_loop_test(cases, limit_is_kept, 0, 3);
-    tcase_add_loop_test(cases, marks_have_times, 0, 3);
-    tcase_add_loop_test(cases, graphs_replay_or_say_why, 0, 3);
-    suite_add_tcase(suite, cases);
-    srunner_run_all(runner, CK_NORMAL);
-    failures = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failures != 0;
-}
+CHECK_MAIN_LOOPS("device", {copies_between_buffers, 3}, {pool_hands_out_again, 3},
+                 {limit_is_kept, 3}, {marks_have_times, 3}, {graphs_replay_or_say_why, 3})

@@ -2,7 +2,6 @@
  * references in double precision: planes of odd sizes, channels that fill no block, and the
  * conversions between storages bit by bit. A backend without a device is skipped and named.
  */
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +12,7 @@
 #include "kernels/conv2d/cudnn.h"
 #include "kernels/noise/noise.h"
 #include "kernels/norm/norm.h"
+#include "tests/check_main.h"
 #include "tests/workloads/on_device.h"
 
 /* Of one operation whose inputs are exact in the storage: the rounding of its output, and for
@@ -419,24 +419,6 @@ START_TEST(short_floats_round_to_even)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("fields");
-    TCase *cases = tcase_create("backends"), *plain = tcase_create("storages");
-    SRunner *runner = srunner_create(suite);
-    int failures;
-
-    tcase_set_timeout(cases, 300);
-    tcase_add_loop_test(cases, convolutions_match, 0, 3);
-    tcase_add_loop_test(cases, library_matches, 0, 3);
-    tcase_add_loop_test(cases, norms_match, 0, 3);
-    tcase_add_loop_test(cases, activations_and_noise_match, 0, 3);
-    tcase_add_test(plain, short_floats_survive);
-    tcase_add_test(plain, short_floats_round_to_even);
-    suite_add_tcase(suite, cases);
-    suite_add_tcase(suite, plain);
-    srunner_run_all(runner, CK_NORMAL);
-    failures = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failures != 0;
-}
+CHECK_MAIN_LOOPS("fields", {convolutions_match, 3}, {library_matches, 3}, {norms_match, 3},
+                 {activations_and_noise_match, 3}, {short_floats_survive, 1},
+                 {short_floats_round_to_even, 1})

@@ -2,7 +2,6 @@
  * exact cells of the hash, views, fills, and two queues. A backend without a device is skipped
  * and named.
  */
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +10,7 @@
 #include "kernels/gather/gather.h"
 #include "kernels/hash_embedding/hash_embedding.h"
 #include "kernels/loss/loss.h"
+#include "tests/check_main.h"
 #include "tests/workloads/on_device.h"
 
 static uint32_t next_number(uint32_t *state)
@@ -266,22 +266,5 @@ START_TEST(reasons_are_given)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("kernels");
-    TCase *cases = tcase_create("backends");
-    SRunner *runner = srunner_create(suite);
-    int failures;
-
-    tcase_set_timeout(cases, 300);
-    tcase_add_loop_test(cases, hash_fills_the_same_cells, 0, 3);
-    tcase_add_loop_test(cases, auto_is_one_of_the_three, 0, 3);
-    tcase_add_loop_test(cases, lookups_copy_rows, 0, 3);
-    tcase_add_loop_test(cases, views_fills_and_queues, 0, 3);
-    tcase_add_loop_test(cases, reasons_are_given, 0, 3);
-    suite_add_tcase(suite, cases);
-    srunner_run_all(runner, CK_NORMAL);
-    failures = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failures != 0;
-}
+CHECK_MAIN_LOOPS("kernels", {hash_fills_the_same_cells, 3}, {auto_is_one_of_the_three, 3},
+                 {lookups_copy_rows, 3}, {views_fills_and_queues, 3}, {reasons_are_given, 3})

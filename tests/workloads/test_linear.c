@@ -2,7 +2,6 @@
  * machine has, against plain loops: sizes that fit no tile, transposed, added up, in batches.
  * A backend without a device is skipped and named.
  */
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +9,7 @@
 #include "kernels/gemm/gemm.h"
 #include "kernels/reduction/reduction.h"
 #include "kernels/stream/stream.h"
+#include "tests/check_main.h"
 #include "tests/workloads/on_device.h"
 
 static void multiply(const struct gemm_shape *shape, uint32_t first, uint32_t batch,
@@ -139,20 +139,5 @@ START_TEST(a_copy_has_a_bandwidth)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("linear");
-    TCase *cases = tcase_create("backends");
-    SRunner *runner = srunner_create(suite);
-    int failures;
-
-    tcase_set_timeout(cases, 300);
-    tcase_add_loop_test(cases, products_of_any_shape, 0, 3);
-    tcase_add_loop_test(cases, largest_element, 0, 3);
-    tcase_add_loop_test(cases, a_copy_has_a_bandwidth, 0, 3);
-    suite_add_tcase(suite, cases);
-    srunner_run_all(runner, CK_NORMAL);
-    failures = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failures != 0;
-}
+CHECK_MAIN_LOOPS("linear", {products_of_any_shape, 3}, {largest_element, 3},
+                 {a_copy_has_a_bandwidth, 3})

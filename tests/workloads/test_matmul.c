@@ -1,10 +1,10 @@
 /* Matrix products on every backend that this machine has, against their reference in double
  * precision: shapes that fill no tile, transposed, of heads, and in as many parts as any device
  * would take. A backend without a device is skipped and named. */
-#include <check.h>
 #include <stdlib.h>
 
 #include "kernels/matmul/matmul.h"
+#include "tests/check_main.h"
 #include "tests/workloads/on_device_reference.h"
 
 #define ROOM 60000 /* floats of each matrix's buffer */
@@ -218,21 +218,5 @@ START_TEST(parts_fill_the_device)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("matmul");
-    TCase *cases = tcase_create("backends");
-    SRunner *runner = srunner_create(suite);
-    int failures;
-
-    tcase_set_timeout(cases, 300);
-    tcase_add_loop_test(cases, products_of_parts, 0, 3);
-    tcase_add_loop_test(cases, products_in_parts, 0, 3);
-    tcase_add_loop_test(cases, products_for_any_units, 0, 3);
-    tcase_add_test(cases, parts_fill_the_device);
-    suite_add_tcase(suite, cases);
-    srunner_run_all(runner, CK_NORMAL);
-    failures = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failures != 0;
-}
+CHECK_MAIN_LOOPS("matmul", {products_of_parts, 3}, {products_in_parts, 3},
+                 {products_for_any_units, 3}, {parts_fill_the_device, 1})

@@ -3,7 +3,6 @@
  * small model. Sizes that fit no tile and no group. A backend without a device is skipped and
  * named.
  */
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +12,7 @@
 #include "kernels/embedding/embedding.h"
 #include "kernels/layer_norm/layer_norm.h"
 #include "kernels/softmax/softmax.h"
+#include "tests/check_main.h"
 #include "tests/workloads/on_device_reference.h"
 #include "workloads/transformer/training.h"
 
@@ -394,28 +394,7 @@ START_TEST(training_in_double_lowers_the_loss)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("training");
-    TCase *cases = tcase_create("backends"), *reference = tcase_create("reference");
-    SRunner *runner = srunner_create(suite);
-    int failures;
-
-    tcase_set_timeout(cases, 300);
-    tcase_set_timeout(reference, 300);
-    tcase_add_loop_test(cases, softmax_of_rows, 0, 3);
-    tcase_add_loop_test(cases, softmax_of_large_numbers, 0, 3);
-    tcase_add_loop_test(cases, loss_of_targets, 0, 3);
-    tcase_add_loop_test(cases, norm_of_rows, 0, 3);
-    tcase_add_loop_test(cases, embedding_and_back, 0, 3);
-    tcase_add_loop_test(cases, adam_moves_weights, 0, 3);
-    tcase_add_test(reference, gradient_is_that_of_the_loss);
-    tcase_add_test(reference, attention_is_causal);
-    tcase_add_test(reference, training_in_double_lowers_the_loss);
-    suite_add_tcase(suite, cases);
-    suite_add_tcase(suite, reference);
-    srunner_run_all(runner, CK_NORMAL);
-    failures = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failures != 0;
-}
+CHECK_MAIN_LOOPS("training", {softmax_of_rows, 3}, {softmax_of_large_numbers, 3},
+                 {loss_of_targets, 3}, {norm_of_rows, 3}, {embedding_and_back, 3},
+                 {adam_moves_weights, 3}, {gradient_is_that_of_the_loss, 1},
+                 {attention_is_causal, 1}, {training_in_double_lowers_the_loss, 1})

@@ -1,13 +1,13 @@
 /* What every workload stands on: statistics, the JSON writer, options, and the verification that
  * must not let a NaN pass.
  */
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "tests/check_main.h"
 #include "workloads/common/claims.h"
 #include "workloads/common/json.h"
 #include "workloads/common/measure.h"
@@ -359,27 +359,7 @@ START_TEST(a_whole_step_has_no_events_inside)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("workload common");
-    TCase *cases = tcase_create("common");
-    tcase_set_timeout(cases, 300);
-    SRunner *runner = srunner_create(suite);
-    int failures;
-
-    tcase_add_test(cases, statistics);
-    tcase_add_test(cases, verdicts_of_claims);
-    tcase_add_test(cases, verification_catches);
-    tcase_add_test(cases, json_is_quoted);
-    tcase_add_test(cases, a_row_is_table_and_json);
-    tcase_add_test(cases, options_parse_and_complain);
-    tcase_add_test(cases, options_read_bytes);
-    tcase_add_test(cases, random_numbers_are_never_zero);
-    tcase_add_test(cases, measuring_repeats_and_stops);
-    tcase_add_test(cases, a_whole_step_has_no_events_inside);
-    suite_add_tcase(suite, cases);
-    srunner_run_all(runner, CK_NORMAL);
-    failures = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failures != 0;
-}
+CHECK_MAIN("workload common", statistics, verdicts_of_claims, verification_catches, json_is_quoted,
+           a_row_is_table_and_json, options_parse_and_complain, options_read_bytes,
+           random_numbers_are_never_zero, measuring_repeats_and_stops,
+           a_whole_step_has_no_events_inside)
