@@ -49,6 +49,7 @@ enum prof_health_level {
     X(part_filtered, NOTE, "part", "filtered", "a merged file has kernels of a filter only", "") \
     X(clock_assumed, WARNING, "clock", "assumed", "hosts compared by their wall clocks only", "synchronize the hosts' clocks (chrony, PTP)") \
     X(clock_unknown, WARNING, "clock", "unknown", "merged files without a wall clock", "") \
+    X(clock_collectives, NOTE, "clock", "collectives", "collectives that not all compared ranks have", "perfkit report --ranks; a rank of a smaller group lacks them rightly") \
     X(import_lost, LOSS, "import", "lost", "what the imported file says it lost", "") \
     X(import_note, NOTE, "import", NULL, "where an import came from and what it left out", "") \
     X(collector_running, NOTE, "collector", NULL, "a collector works", "") \

@@ -39,9 +39,9 @@ class Host:
 
 
 def rank_capture(name, rank, world, host, steps=200, jitter_ns=0, seed=0, begin_ns=None, step_ns=5_000_000,
-                 collectives=True, skip=0):
+                 collectives=True, skip=0, lacks=()):
     """Steps of about 5 ms from true time 1 s on, the same on all ranks; compute kernels differ. `skip`: recording begins
-    after so many steps."""
+    after so many steps; `lacks`: steps without an all-reduce of this rank."""
     path = path_of(name)
     empty_capture(path)
     common, own = random.Random(4711), random.Random(seed + rank)
@@ -68,7 +68,7 @@ def rank_capture(name, rank, world, host, steps=200, jitter_ns=0, seed=0, begin_
         if step >= skip:
             length = own.randrange(step_ns // 2, step_ns - 100_000)
             rows.append((host.reading(true_ns + 1000) - zero, length, 1))
-            if collectives:
+            if collectives and step not in lacks:
                 start = true_ns + 2000 + length
                 end = end_ns + (own.randrange(-jitter_ns, jitter_ns) if jitter_ns else 0)
                 rows.append((host.reading(start) - zero, host.reading(end) - host.reading(start), 2))

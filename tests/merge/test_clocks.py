@@ -59,6 +59,22 @@ class Clocks(unittest.TestCase):
         self.assertEqual(len(ends[0]) - 17, len(ends[1]))
         self.assertLess(max(abs(x - y) for x, y in zip(ends[0][17:], ends[1])), 20_000)
 
+    def test_a_rank_skips_one(self):
+        """Those after it are not paired with the next one of the other rank, whose clock stays where it is."""
+        for number, lacks in enumerate(((100,), (60, 61, 140), tuple(range(2, 200, 5)))):
+            out = f"skips-{number}.sqlite"
+            b = Host("b", "boot-b", 123_456, wall_ns=2 * HOUR)
+            said = merge(out, rank_capture("all.sqlite", 0, 2, A, jitter_ns=2000),
+                         rank_capture("lacking.sqlite", 1, 2, b, jitter_ns=2000, lacks=lacks))
+            ends = reduce_ends(path_of(out))
+            of_both = [end for step, end in enumerate(ends[0]) if step not in lacks]
+            self.assertEqual(len(of_both), len(ends[1]))
+            self.assertLess(max(abs(x - y) for x, y in zip(of_both, ends[1])), 20_000)
+            self.assertEqual(one(path_of(out), "SELECT compared FROM merged_part WHERE id=2"), 200 - len(lacks))
+            note = one(path_of(out), "SELECT note FROM capture_health WHERE code='clock_collectives' AND level='note'")
+            self.assertRegex(note, f"has 0 that it lacks, and lacks {len(lacks)}; clocks were aligned by the {200 - len(lacks)} of both")
+            self.assertIn(note, said)
+
     def test_without_collectives(self):
         b = Host("b", "boot-b", 987_654_321, wall_ns=250_000)
         files = [rank_capture("plain-0.sqlite", 0, 2, A), rank_capture("plain-1.sqlite", 1, 2, b, collectives=False)]

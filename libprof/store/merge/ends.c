@@ -8,7 +8,6 @@
 #include "libprof/store/merge/parts.h"
 
 #define MOST_READ (1u << 20)
-#define MOST_KEPT (1u << 14)
 
 struct reading {
     sqlite3 *db;
@@ -141,19 +140,6 @@ static void read_range_ends(struct reading *r)
     sqlite3_finalize(r->text);
 }
 
-/* In order; every second, fourth ... one when there are very many, by their number among all, so
- * that two ranks keep the same ones. */
-static void sort_and_thin_ends(struct merge_ends_of *of)
-{
-    size_t kept = 0, step = 1;
-    qsort(of->ends.data, of->ends.count, sizeof *of->ends.data, prof_ascending_int64);
-    while (of->ends.count / step > MOST_KEPT)
-        step *= 2;
-    for (size_t i = 0; i < of->ends.count; i += step)
-        of->ends.data[kept++] = of->ends.data[i];
-    of->ends.count = kept;
-}
-
 bool merge_ends_read(const struct merge_input *input, struct merge_ends *ends)
 {
     struct reading r = {.db = input->db,
@@ -164,7 +150,8 @@ bool merge_ends_read(const struct merge_input *input, struct merge_ends *ends)
     read_kernel_ends(&r);
     read_range_ends(&r);
     for (size_t i = 0; i < ends->of.count; i++)
-        sort_and_thin_ends(&ends->of.data[i]);
+        qsort(ends->of.data[i].ends.data, ends->of.data[i].ends.count, sizeof(int64_t),
+              prof_ascending_int64);
     prof_map_free(&r.process_of);
     prof_map_free(&r.operation);
     return !r.failed;

@@ -2,7 +2,7 @@
  *
  *   merge.c    the order of things      input.c    one file: what it says of itself
  *   check.c    twice, missing, mixed    clock.c    whose times differ by how much
- *   ends.c     when collectives ended
+ *   ends.c     when collectives ended    fit.c     which are the same, and two clocks by them
  *   plan.c     what becomes of a table, numbers of rows, old to new
  *   copy.c     small tables             events.c   big ones, by time
  *   sums.c     rollup                   trust.c    the trust block and the row of `capture` */
@@ -42,18 +42,20 @@ enum prof_status merge_ids_read(struct merge_ids *ids, sqlite3 *db, const char *
 bool merge_ids_scatter(struct merge_ids *ids);
 void merge_ids_free(struct merge_ids *ids);
 
-/* ---- clock.c: fits --------------------------------------------------------------------------- */
+/* ---- fit.c ---------------------------------------------------------------------------------- */
 
 /* reference = source + offset + drift * (source - middle) */
 struct merge_fit {
     int64_t offset_ns, middle_ns, error_ns; /* error: median of what is left */
     double drift;
     uint64_t compared;
+    uint64_t source_only, reference_only; /* operations between two pairs that only one side has */
 };
 
-/* From the ends of the same operations on two clocks, both rising. When one of them lacks some at
- * its start or end, the pairing with the least error is taken; among like ones that nearest to
- * `expected_ns` (PROF_MERGE_UNKNOWN: the one with most pairs). False: too few, or out of memory. */
+/* From the ends of the same operations on two clocks, both rising. Each side may lack some
+ * anywhere. The pairing with the least error is taken; among like ones that nearest to
+ * `expected_ns` (PROF_MERGE_UNKNOWN, or as many on both sides: that which leaves out the fewest at
+ * the begin). False: too few, or out of memory. */
 bool merge_fit(const int64_t *source, size_t source_count, const int64_t *reference,
                size_t reference_count, int64_t expected_ns, struct merge_fit *fit);
 
