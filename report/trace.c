@@ -135,7 +135,8 @@ struct prof_trace_call *prof_trace_call_slot(struct prof_trace_call *table, int6
     x = (x ^ (x >> 32)) * 0xd6e8feb86659fd93u;
     x ^= x >> 32;
     *key = x ? x : 1;
-    return &table[*key & (PROF_TRACE_SLOTS - 1)];
+    /* Numbers that follow each other lie side by side: the next one is in the cache. */
+    return &table[((uint64_t)b + ((uint64_t)a << 12)) & (PROF_TRACE_SLOTS - 1)];
 }
 
 static enum prof_status fail_trace_no_memory(struct prof_error *err)

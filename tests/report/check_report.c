@@ -213,6 +213,22 @@ START_TEST(slices_that_cross_get_lanes_of_their_own)
 }
 END_TEST
 
+/* The arrow of a call that was forgotten begins on another track. */
+START_TEST(calls_of_one_kind_keep_their_slots)
+{
+    struct prof_trace_call *table = calloc(PROF_TRACE_SLOTS, sizeof *table);
+    uint64_t key;
+    ck_assert_ptr_nonnull(table);
+    for (int64_t id = 1; id <= PROF_TRACE_SLOTS; id++) {
+        struct prof_trace_call *slot =
+            prof_trace_call_slot(table, PROF_EVENT_TRANSFER, 5000000 + id, &key);
+        ck_assert_uint_eq(slot->key, 0);
+        slot->key = key;
+    }
+    free(table);
+}
+END_TEST
+
 /* Ranges that nest, cross and lie apart, against asking each of them. */
 START_TEST(projections_are_those_of_every_range_around_the_call)
 {
@@ -555,7 +571,8 @@ START_TEST(next_steps_begin_with_what_costs_most)
                                     .findings = {.rows = &finding, .count = 1}};
     char steps[PROF_REPORT_STEPS][PROF_REPORT_STEP_BYTES];
     ck_assert_uint_eq(prof_report_next_steps(&data, steps), 2);
-    ck_assert_str_eq(steps[0], "perfkit run --stacks names the source lines behind small-transfers.");
+    ck_assert_str_eq(steps[0],
+                     "perfkit run --stacks names the source lines behind small-transfers.");
     ck_assert_str_eq(steps[1], "Of the kernels heavy comes first: 80.0 % of their time, 20.0 % of "
                                "the wall time; small-transfers can bring more.");
     strcpy(finding.places[0].line, "upload (a.c:14)");
@@ -592,7 +609,7 @@ CHECK_MAIN("report", energy_has_its_unit_and_is_left_out_where_unknown,
            other_work_is_named_where_little_is_analysed,
            kernel_names_lose_their_least_telling_parts_first, templates_keep_what_tells_them_apart,
            a_cut_never_splits_a_character_or_passes_its_width,
-           slices_that_cross_get_lanes_of_their_own,
+           slices_that_cross_get_lanes_of_their_own, calls_of_one_kind_keep_their_slots,
            projections_are_those_of_every_range_around_the_call, every_statistic_is_described,
            every_writer_and_column_is_described, rows_of_no_capture_are_written_in_every_format,
            what_an_iteration_adds_is_named, saving_leaves_a_whole_file_or_the_old_one,
