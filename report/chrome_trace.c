@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libprof/base/format.h"
 #include "libprof/base/utf8.h"
 #include "report/trace.h"
 #include "report/writers.h"
@@ -21,6 +22,15 @@ struct head {
 
 #define HEADS 65536 /* ranges may have a new name each */
 
+/* "pid" and "tid" as members, which every event has. */
+struct place {
+    int64_t pid, tid;
+    size_t length; /* 0 = not made yet */
+    char text[64];
+};
+
+#define PLACES 64 /* more tracks than this take turns */
+
 struct chrome {
     struct prof_trace trace;
     struct prof_json json;
@@ -28,6 +38,7 @@ struct chrome {
     PROF_ARRAY(struct head) heads; /* "ph", "cat" and "name" of slices */
     struct prof_map launches;      /* launch_key -> place in parts + 1 */
     PROF_ARRAY(struct prof_json) parts; /* in memory: the members of a launch, in braces */
+    struct place places[PLACES];
 };
 
 static struct chrome *chrome(struct prof_trace *t)
@@ -123,11 +134,24 @@ static void put_head_of(struct chrome *c, const struct prof_trace_slice *slice, 
     prof_json_string(&c->json, "name", slice->name);
 }
 
-static void put_chrome_position(struct prof_json *json, int64_t pid, int64_t tid, int64_t ts)
+static size_t append_member(char *out, const char *name, int64_t value)
 {
-    prof_json_int(json, "pid", pid);
-    prof_json_int(json, "tid", tid);
-    prof_json_us(json, "ts", ts);
+    size_t length = strlen(name);
+    memcpy(out, name, length);
+    return length + prof_print_int(out + length, value);
+}
+
+static void put_chrome_position(struct chrome *c, int64_t pid, int64_t tid, int64_t ts)
+{
+    struct place *place = &c->places[((uint64_t)tid + (uint64_t)pid * 7) % PLACES];
+    if (!place->length || place->pid != pid || place->tid != tid) {
+        place->pid = pid;
+        place->tid = tid;
+        place->length = append_member(place->text, "\"pid\":", pid);
+        place->length += append_member(place->text + place->length, ",\"tid\":", tid);
+    }
+    prof_json_members(&c->json, place->text, place->length);
+    prof_json_us(&c->json, "ts", ts);
 }
 
 static void put_chrome_slice(struct prof_trace *t, const struct prof_trace_slice *slice)
@@ -136,7 +160,7 @@ static void put_chrome_slice(struct prof_trace *t, const struct prof_trace_slice
     bool instant = slice->duration_ns == PROF_UNKNOWN;
     prof_json_object(json, NULL);
     put_head_of(chrome(t), slice, instant);
-    put_chrome_position(json, slice->pid, slice->tid, slice->start_ns);
+    put_chrome_position(chrome(t), slice->pid, slice->tid, slice->start_ns);
     if (instant)
         prof_json_string(json, "s", "t");
     else
@@ -224,12 +248,12 @@ static void put_chrome_arrow(struct prof_trace *t, const struct prof_trace_arrow
     struct prof_json *json = &chrome(t)->json;
     prof_json_object(json, NULL);
     prof_json_members(json, start, sizeof start - 1);
-    put_chrome_position(json, arrow->from_pid, arrow->from_tid, arrow->from_ns);
+    put_chrome_position(chrome(t), arrow->from_pid, arrow->from_tid, arrow->from_ns);
     prof_json_int(json, "id", arrow->id);
     prof_json_end(json);
     prof_json_object(json, NULL);
     prof_json_members(json, finish, sizeof finish - 1);
-    put_chrome_position(json, arrow->to_pid, arrow->to_tid, arrow->to_ns);
+    put_chrome_position(chrome(t), arrow->to_pid, arrow->to_tid, arrow->to_ns);
     prof_json_int(json, "id", arrow->id);
     prof_json_end(json);
 }
@@ -241,7 +265,7 @@ static void put_chrome_counter(struct prof_trace *t, const struct prof_trace_cou
     prof_json_string(json, "ph", "C");
     prof_json_string(json, "cat", "counter");
     prof_json_string(json, "name", counter->name);
-    put_chrome_position(json, counter->pid, 0, counter->time_ns);
+    put_chrome_position(chrome(t), counter->pid, 0, counter->time_ns);
     prof_json_object(json, "args");
     if (counter->is_real)
         prof_json_fixed(json, counter->key, counter->real, 3);
@@ -258,7 +282,7 @@ static void put_chrome_sample(struct prof_trace *t, const struct prof_trace_samp
     prof_json_string(json, "ph", "P");
     prof_json_string(json, "cat", "cpu_sample");
     prof_json_string(json, "name", sample->in_kernel ? "in the kernel" : "on a processor");
-    put_chrome_position(json, sample->pid, sample->tid, sample->time_ns);
+    put_chrome_position(chrome(t), sample->pid, sample->tid, sample->time_ns);
     prof_json_uint(json, "sf", sample->stack);
     prof_json_object(json, "args");
     prof_json_int(json, "weight ns", sample->weight_ns);

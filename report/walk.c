@@ -23,23 +23,35 @@ struct block {
     struct prof_event events[BLOCK];
 };
 
+/* Two threads that write into one cache line wait for each other at every event. */
+#define APART 128
+
 struct prof_report_walk {
     struct prof_events *events;
     const struct prof_report_options *options;
-    int64_t done, total;
+    int64_t total;
+
+    /* The side that reads the capture. */
     size_t at, count;
     bool has_next;
     struct prof_event *batch[BATCH + 1];    /* of one start; behind them the event read ahead */
     struct prof_event events_of[BATCH + 1]; /* what they point at: events are large to copy */
 
-    bool ahead; /* a thread reads; all below is for that */
+    /* Reading ahead, when `ahead`; `taken` changes once a block. */
+    char apart[APART];
+    bool ahead;
     pthread_t reader;
     pthread_mutex_t lock;
     pthread_cond_t changed;
     struct block *blocks; /* a ring */
     size_t filled, taken; /* blocks so far, by each side */
     bool ended, stopped;  /* the reader has no more; no more is wanted */
-    size_t place;         /* in the block that is being read from */
+
+    /* The side that wants the events. */
+    char apart_too[APART];
+    int64_t done;
+    size_t place; /* in the block that is being read from */
+    char apart_from_others[APART];
 };
 
 static int64_t enclosing_duration(const struct prof_event *event)

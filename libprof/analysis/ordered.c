@@ -47,18 +47,13 @@ static void read_ordered_row(const struct prof_ordered *o, sqlite3_stmt *stateme
                              struct prof_ordered_row *row)
 {
     row->is_real = false;
-    for (int i = 0; i < o->columns; i++) {
-        sqlite3_value *value = sqlite3_column_value(statement, i);
-        int type = sqlite3_value_type(value);
-        if (type == SQLITE_NULL) {
-            row->cells[i] = PROF_UNKNOWN;
-        } else if (type == SQLITE_FLOAT && i && i == o->query.real_column) {
-            double real = sqlite3_value_double(value);
-            memcpy(&row->cells[i], &real, sizeof real);
-            row->is_real = true;
-        } else {
-            row->cells[i] = sqlite3_value_int64(value);
-        }
+    for (int i = 0; i < o->columns; i++)
+        row->cells[i] = prof_column_int(statement, i);
+    int real = o->query.real_column;
+    if (real && real < o->columns && sqlite3_column_type(statement, real) == SQLITE_FLOAT) {
+        double value = sqlite3_column_double(statement, real);
+        memcpy(&row->cells[real], &value, sizeof value);
+        row->is_real = true;
     }
 }
 

@@ -12,23 +12,55 @@
 
 static const struct prof_text unknown = {"n/a"};
 
+static unsigned decimal_digits(uint64_t value)
+{
+    static const uint64_t powers[] = {0,
+                                      10,
+                                      100,
+                                      1000,
+                                      10000,
+                                      100000,
+                                      1000000,
+                                      10000000,
+                                      100000000,
+                                      1000000000,
+                                      10000000000,
+                                      100000000000,
+                                      1000000000000,
+                                      10000000000000,
+                                      100000000000000,
+                                      1000000000000000,
+                                      10000000000000000,
+                                      100000000000000000,
+                                      1000000000000000000,
+                                      10000000000000000000u};
+    unsigned bits = 64 - (unsigned)__builtin_clzll(value | 1);
+    unsigned below = bits * 1233 >> 12; /* log10(2) = 1233 / 4096, rounded down: right to 2^64 */
+    return below + (value >= powers[below]);
+}
+
 size_t prof_print_uint(char *out, uint64_t value)
 {
     static const char pairs[] =
         "00010203040506070809101112131415161718192021222324252627282930313233"
         "34353637383940414243444546474849505152535455565758596061626364656667"
         "6869707172737475767778798081828384858687888990919293949596979899";
-    char digits[20];
-    size_t at = sizeof digits;
-    for (; value >= 100; value /= 100)
-        memcpy(digits + (at -= 2), pairs + value % 100 * 2, 2);
-    if (value >= 10)
-        memcpy(digits + (at -= 2), pairs + value * 2, 2);
+    size_t length = value ? decimal_digits(value) : 1;
+    char *at = out + length;
+    *at = 0;
+    for (; value >= 10000; value /= 10000) {
+        unsigned four = (unsigned)(value % 10000);
+        memcpy(at -= 2, pairs + four % 100 * 2, 2);
+        memcpy(at -= 2, pairs + four / 100 * 2, 2);
+    }
+    unsigned rest = (unsigned)value;
+    for (; rest >= 100; rest /= 100)
+        memcpy(at -= 2, pairs + rest % 100 * 2, 2);
+    if (rest >= 10)
+        memcpy(at - 2, pairs + rest * 2, 2);
     else
-        digits[--at] = (char)('0' + value);
-    memcpy(out, digits + at, sizeof digits - at);
-    out[sizeof digits - at] = 0;
-    return sizeof digits - at;
+        at[-1] = (char)('0' + rest);
+    return length;
 }
 
 size_t prof_print_int(char *out, int64_t value)

@@ -45,6 +45,29 @@ START_TEST(bytes_and_rates)
 }
 END_TEST
 
+START_TEST(integers_of_every_length)
+{
+    char out[32], expected[32];
+    for (uint64_t power = 1;; power *= 10) {
+        for (uint64_t value = power - 1; value <= power + 1; value++) {
+            int length = snprintf(expected, sizeof expected, "%llu", (unsigned long long)value);
+            ck_assert_uint_eq(prof_print_uint(out, value), (size_t)length);
+            ck_assert_str_eq(out, expected);
+        }
+        if (power > UINT64_MAX / 10)
+            break;
+    }
+    for (unsigned bits = 0; bits <= 64; bits++) {
+        uint64_t value = bits == 64 ? UINT64_MAX : (UINT64_C(1) << bits) - (bits & 1);
+        snprintf(expected, sizeof expected, "%llu", (unsigned long long)value);
+        prof_print_uint(out, value);
+        ck_assert_str_eq(out, expected);
+    }
+    ck_assert_uint_eq(prof_print_int(out, INT64_MIN), 20);
+    ck_assert_str_eq(out, "-9223372036854775808");
+}
+END_TEST
+
 START_TEST(counts_and_shares)
 {
     ck_assert_str_eq(prof_count(0).text, "0");
@@ -104,5 +127,5 @@ START_TEST(errors_say_what_and_why)
 }
 END_TEST
 
-CHECK_MAIN("format", durations, bytes_and_rates, counts_and_shares, fixed_decimals,
-           errors_say_what_and_why)
+CHECK_MAIN("format", durations, bytes_and_rates, integers_of_every_length, counts_and_shares,
+           fixed_decimals, errors_say_what_and_why)
