@@ -165,30 +165,19 @@ struct ceiling_line {
     double reached;
 };
 
-#define FIGURE(member)                                                                             \
-    static struct prof_report_value figure_##member(const struct prof_report_data *data,           \
-                                                    const void *row)                               \
-    {                                                                                              \
-        const char *text = ((const struct ceiling_line *)row)->member.text;                        \
-        (void)data;                                                                                \
-        return prof_report_text(*text ? text : NULL);                                              \
-    }
-FIGURE(measured)
-FIGURE(sustained)
-FIGURE(theoretical)
-
 static const struct prof_report_column line_columns[] = {
     STRING("text", "", NAME, 1, ceiling_line, text),
-    COMPUTED("measured", "measured", RATIO, 1, figure_measured),
-    COMPUTED("sustained", "sustained", RATIO, 1, figure_sustained, .blank = true),
-    COMPUTED("theoretical", "theoretical", RATIO, 1, figure_theoretical),
+    CHARS("measured", "measured", RATIO, 1, ceiling_line, measured.text),
+    PROF_COLUMN("sustained", "sustained", RATIO, 1, .storage = PROF_STORED_CHARS, .blank = true,
+                .offset = offsetof(struct ceiling_line, sustained.text)),
+    CHARS("theoretical", "theoretical", RATIO, 1, ceiling_line, theoretical.text),
     REAL("reached", "reached", SHARE, 1, ceiling_line, reached),
     {0},
 };
 static const struct prof_report_column comparison_columns[] = {
     STRING("text", "", NAME, 1, ceiling_line, text),
-    COMPUTED("ceiling", "ceiling", RATIO, 1, figure_measured),
-    COMPUTED("library", "library", RATIO, 1, figure_theoretical),
+    CHARS("ceiling", "ceiling", RATIO, 1, ceiling_line, measured.text),
+    CHARS("library", "library", RATIO, 1, ceiling_line, theoretical.text),
     REAL("reached", "reached", SHARE, 1, ceiling_line, reached),
     STRING("how", "how", NAME, 1, ceiling_line, how),
     {0},
@@ -311,10 +300,6 @@ static struct prof_report_value ceiling_unit(const struct prof_report_data *data
 
 CELL(device_number, prof_report_int(((const struct device_entry *)row)->nth))
 
-CELL(remark_name, prof_report_text(((const struct device_remark *)row)->name))
-
-CELL(remark_text, prof_report_text(((const struct device_remark *)row)->text))
-
 static const struct prof_report_column ceiling_columns[] = {
     STRING("name", "Ceiling", WORD, 1, ceiling_pair, kind.name),
     STRING("text", "What", NAME, 1, ceiling_pair, kind.text),
@@ -350,9 +335,9 @@ static const struct prof_report_column device_columns[] = {
 };
 
 static const struct prof_report_column library_columns[] = {
-    COMPUTED("name", "Ceiling", WORD, 1, remark_name),
+    CHARS("name", "Ceiling", WORD, 1, device_remark, name),
     REAL("value", "Library", RATIO, 1, device_remark, value),
-    COMPUTED("how", "How", NAME, 1, remark_text),
+    CHARS("how", "How", NAME, 1, device_remark, text),
     {0},
 };
 static const struct prof_report_table libraries_table = {

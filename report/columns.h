@@ -28,6 +28,12 @@
 #define BOOL(key, title, rank, type, member)                                                       \
     PROF_COLUMN(key, title, WORD, rank, .storage = PROF_STORED_BOOL,                               \
                 .offset = offsetof(struct type, member))
+/* Of what a pointer in the row leads to. */
+#define THROUGH(kind, type, pointer, member)                                                       \
+    .storage = PROF_STORED_##kind, .via = 1 + offsetof(struct type, pointer),                      \
+    .offset = offsetof(__typeof__(*((struct type *)NULL)->pointer), member)
+#define INDIRECT(kind, key, title, unit, rank, type, pointer, member)                              \
+    PROF_COLUMN(key, title, unit, rank, THROUGH(kind, type, pointer, member))
 #define COMPUTED(key, title, unit, rank, ...)                                                      \
     PROF_COLUMN(key, title, unit, rank, .storage = PROF_STORED_COMPUTED, .compute = __VA_ARGS__)
 /* clang-format on */

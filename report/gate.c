@@ -13,16 +13,8 @@
 
 #define FORMAT 1
 
-#define COMPARED(row) ((const struct prof_compared *)(row))
-#define COMPARED_WORD(name, expression)                                                            \
-    static struct prof_report_value compared_##name(const struct prof_report_data *data,           \
-                                                    const void *at)                                \
-    {                                                                                              \
-        const struct prof_compared *row = at;                                                      \
-        const struct prof_metric_info *info = prof_metric_info(row->family);                       \
-        (void)data, (void)info;                                                                    \
-        return prof_report_text(expression);                                                       \
-    }
+#define COMPARED_WORD(name, ...)                                                                   \
+    ROW_CELL(compared_##name, prof_compared, its, prof_report_text(__VA_ARGS__))
 
 static const char *const unit_names[] = {"count", "bytes", "ns", "ns", "mJ"};
 static const char *const action_names[] = {"fail", "warn", "info", "ignore"};
@@ -43,38 +35,27 @@ static const char *per_of(const struct prof_compared *row)
     }
 }
 
-COMPARED_WORD(metric, info->name)
-COMPARED_WORD(class, info->exact ? "exact" : "noisy")
-COMPARED_WORD(unit, unit_names[info->unit])
-COMPARED_WORD(per, per_of(row))
-COMPARED_WORD(name, row->cand_name ? row->cand_name : row->base_name)
-COMPARED_WORD(place, row->place && * row->place ? row->place : NULL)
-COMPARED_WORD(match, prof_match_text(row->match))
-COMPARED_WORD(verdict, prof_verdict_name(row->verdict))
-COMPARED_WORD(reason, prof_reason_code(row->reason))
-COMPARED_WORD(action, action_names[row->policy.action])
+COMPARED_WORD(metric, prof_metric_info(its->family)->name)
+COMPARED_WORD(class, prof_metric_info(its->family)->exact ? "exact" : "noisy")
+COMPARED_WORD(unit, unit_names[prof_metric_info(its->family)->unit])
+COMPARED_WORD(per, per_of(its))
+COMPARED_WORD(name, its->cand_name ? its->cand_name : its->base_name)
+COMPARED_WORD(place, its->place && * its->place ? its->place : NULL)
+COMPARED_WORD(match, prof_match_text(its->match))
+COMPARED_WORD(verdict, prof_verdict_name(its->verdict))
+COMPARED_WORD(reason, prof_reason_code(its->reason))
+COMPARED_WORD(action, action_names[its->policy.action])
 
-static struct prof_report_value launch_shape(const int64_t shape[3])
+static struct prof_report_value launch_shape(const struct prof_compared *row, bool grid)
 {
+    const struct prof_metric *metric = row->cand ? row->cand : row->base;
+    const int64_t *shape = !metric ? NULL : grid ? metric->grid : metric->block;
     return shape && shape[0] > 0 ? (struct prof_report_value){.kind = PROF_VALUE_XYZ, .xyz = shape}
                                  : (struct prof_report_value){.kind = PROF_VALUE_NONE};
 }
 
-static struct prof_report_value compared_grid(const struct prof_report_data *data, const void *row)
-{
-    const struct prof_metric *metric =
-        COMPARED(row)->cand ? COMPARED(row)->cand : COMPARED(row)->base;
-    (void)data;
-    return launch_shape(metric ? metric->grid : NULL);
-}
-
-static struct prof_report_value compared_block(const struct prof_report_data *data, const void *row)
-{
-    const struct prof_metric *metric =
-        COMPARED(row)->cand ? COMPARED(row)->cand : COMPARED(row)->base;
-    (void)data;
-    return launch_shape(metric ? metric->block : NULL);
-}
+CELL(compared_grid, launch_shape(row, true))
+CELL(compared_block, launch_shape(row, false))
 
 #define FIGURE(key) REAL(#key, #key, RATIO, 0, prof_compared, key)
 static const struct prof_report_column compared_columns[] = {

@@ -122,7 +122,6 @@ CELL(line_verdict, prof_report_text(prof_verdict_name(LINE->row->verdict)))
 CELL(line_effect, prof_report_text(LINE->effect.text))
 CELL(line_base, prof_report_text(LINE->base.text))
 CELL(line_cand, prof_report_text(LINE->cand.text))
-CELL(line_events, prof_report_text(*LINE->events.text ? LINE->events.text : NULL))
 
 #define MOVED(title)                                                                               \
     PROF_COLUMN("moved_ns", title, CHANGE, 1, .storage = PROF_STORED_DOUBLE, .blank = true,        \
@@ -143,7 +142,8 @@ static const struct prof_report_column time_columns[] = {
     COMPUTED("effect", "Change", NUMBER, 1, line_effect),
     COMPUTED("base", "Baseline", NUMBER, 1, line_base),
     COMPUTED("cand", "Candidate", NUMBER, 1, line_cand),
-    COMPUTED("events", "Per iteration", WORD, PROF_HIDE_ZERO, line_events, .blank = true),
+    PROF_COLUMN("events", "Per iteration", WORD, PROF_HIDE_ZERO, .storage = PROF_STORED_CHARS,
+                .blank = true, .offset = offsetof(struct gate_line, events.text)),
     METRIC,
     {0},
 };

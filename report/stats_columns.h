@@ -19,6 +19,11 @@
     STRING(heading, heading, WORD, 1, type, member)
 #define STAT_MAY(heading, unit, function)                                                          \
     COMPUTED(heading, heading, unit, 1, function, .blank = true)
+#define STAT_MAY_INT(heading, unit, type, member)                                                  \
+    PROF_COLUMN(heading, heading, unit, 1, .storage = PROF_STORED_INT64, .blank = true,            \
+                .offset = offsetof(struct type, member))
+#define STAT_CHARS(heading, unit, type, member)                                                    \
+    CHARS(heading, heading, unit, 1, type, member)
 #define STAT_ID(heading, type, member, function)                                                   \
     OF_ID(heading, heading, NUMBER, 1, type, member, function)
 #define STAT_OF(heading, unit, function)                                                           \

@@ -85,13 +85,6 @@ struct instance_line {
     const char *name, *style, *stack, *tree;
 };
 
-static const struct instance_line *instance_of(const void *row)
-{
-    return row;
-}
-
-CELL(instance_parent, prof_report_int(instance_of(row)->parent_id))
-
 const struct prof_report_column prof_stat_nvtx_pushpop_trace_columns[] = {
     STAT_INT("Start (ns)", MOMENT, instance_line, row.start_ns),
     STAT_INT("End (ns)", MOMENT, instance_line, end_ns),
@@ -104,7 +97,7 @@ const struct prof_report_column prof_stat_nvtx_pushpop_trace_columns[] = {
     STAT_INT("Lvl", NUMBER, instance_line, row.level),
     STAT_INT("NumChild", COUNT, instance_line, row.children),
     STAT_INT("RangeId", NUMBER, instance_line, id),
-    STAT_MAY("ParentId", NUMBER, instance_parent),
+    STAT_MAY_INT("ParentId", NUMBER, instance_line, parent_id),
     STAT_WORD("RangeStack", instance_line, stack),
     STAT_TEXT("NameTree", instance_line, tree),
     {0}};
@@ -122,7 +115,7 @@ const struct prof_report_column prof_stat_nvtx_gpu_proj_trace_columns[] = {
     STAT_INT("Lvl", NUMBER, instance_line, row.level),
     STAT_INT("NumChild", COUNT, instance_line, row.children),
     STAT_INT("RangeId", NUMBER, instance_line, id),
-    STAT_MAY("ParentId", NUMBER, instance_parent),
+    STAT_MAY_INT("ParentId", NUMBER, instance_line, parent_id),
     STAT_WORD("RangeStack", instance_line, stack),
     {0}};
 

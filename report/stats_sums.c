@@ -300,20 +300,6 @@ struct migration_line {
     char lowest[24], highest[24];
 };
 
-static struct prof_report_value lowest(const struct prof_report_data *data, const void *row)
-{
-    (void)data;
-    const struct migration_line *line = row;
-    return prof_report_text(line->lowest[0] ? line->lowest : NULL);
-}
-
-static struct prof_report_value highest(const struct prof_report_data *data, const void *row)
-{
-    (void)data;
-    const struct migration_line *line = row;
-    return prof_report_text(line->highest[0] ? line->highest : NULL);
-}
-
 static int64_t known_sum(int64_t a, int64_t b)
 {
     return a == PROF_UNKNOWN ? b : b == PROF_UNKNOWN ? a : prof_add(a, b);
@@ -332,7 +318,7 @@ static struct prof_report_value throughput(const struct prof_report_data *data, 
 }
 
 const struct prof_report_column prof_stat_um_sum_columns[] = {
-    STAT_OF("Virtual Address", WORD, lowest),
+    STAT_CHARS("Virtual Address", WORD, migration_line, lowest),
     STAT_INT("HtoD Migration Size (MB)", BYTES, migration_line, row.htod_bytes),
     STAT_INT("DtoH Migration Size (MB)", BYTES, migration_line, row.dtoh_bytes),
     STAT_INT("CPU Page Faults", COUNT, migration_line, row.cpu_faults),
@@ -345,8 +331,8 @@ const struct prof_report_column prof_stat_um_total_sum_columns[] = {
     STAT_INT("Total DtoH Migration Size (MB)", BYTES, migration_line, row.dtoh_bytes),
     STAT_INT("Total CPU Page Faults", COUNT, migration_line, row.cpu_faults),
     STAT_INT("Total GPU PageFaults", COUNT, migration_line, row.gpu_faults),
-    STAT_OF("Minimum Virtual Address", WORD, lowest),
-    STAT_OF("Maximum Virtual Address", WORD, highest),
+    STAT_CHARS("Minimum Virtual Address", WORD, migration_line, lowest),
+    STAT_CHARS("Maximum Virtual Address", WORD, migration_line, highest),
     {0}};
 
 static void print_address(char out[24], int64_t address)

@@ -18,15 +18,6 @@ static const struct prof_event *event_of(const void *row)
     return &((const struct event_line *)row)->event;
 }
 
-/* A computed value: an expression of `event`. */
-#define EVENT_CELL(name, ...)                                                                      \
-    static struct prof_report_value name(const struct prof_report_data *data, const void *row)     \
-    {                                                                                              \
-        const struct prof_event *event = event_of(row);                                            \
-        (void)data;                                                                                \
-        return __VA_ARGS__;                                                                        \
-    }
-
 /* A number that a call and what it started on a device share. A capture keeps both in one row, so
  * the row's number is used for CUPTI's; work of a CUDA graph has that of the graph's launch. */
 static int64_t shared_number(enum prof_event_kind kind, int64_t id, int64_t correlation)
@@ -42,9 +33,11 @@ static int64_t shared_number(enum prof_event_kind kind, int64_t id, int64_t corr
 /* ---- API calls ------------------------------------------------------------------------------- */
 
 /* Only failures have one. */
-EVENT_CELL(call_result, prof_report_int(event->result == PROF_UNKNOWN ? 0 : event->result))
-EVENT_CELL(call_number,
-           prof_report_int(shared_number(event->record_kind, event->record_id, event->correlation)))
+ROW_CELL(call_result, event_line, line,
+         prof_report_int(line->event.result == PROF_UNKNOWN ? 0 : line->event.result))
+ROW_CELL(call_number, event_line, line,
+         prof_report_int(shared_number(line->event.record_kind, line->event.record_id,
+                                       line->event.correlation)))
 
 CELL(not_recorded, (struct prof_report_value){0})
 
@@ -92,27 +85,6 @@ enum prof_status prof_stat_api_trace(struct prof_report_row_walk *walk, struct p
 
 /* ---- work of devices ------------------------------------------------------------------------- */
 
-static struct prof_report_value config_number(const void *row, size_t offset)
-{
-    const struct prof_config *config = event_of(row)->config;
-    int64_t value = PROF_UNKNOWN;
-    if (config)
-        memcpy(&value, (const char *)config + offset, sizeof value);
-    return prof_report_int(value);
-}
-
-#define CONFIG_COLUMN(name, member)                                                                \
-    CELL(name, config_number(row, offsetof(struct prof_config, member)))
-CONFIG_COLUMN(grid_x, grid[0])
-CONFIG_COLUMN(grid_y, grid[1])
-CONFIG_COLUMN(grid_z, grid[2])
-CONFIG_COLUMN(block_x, block[0])
-CONFIG_COLUMN(block_y, block[1])
-CONFIG_COLUMN(block_z, block[2])
-CONFIG_COLUMN(registers, registers)
-CONFIG_COLUMN(shared_static, shared_static)
-CONFIG_COLUMN(shared_dynamic, shared_dynamic)
-
 static struct prof_report_value work_number(const struct prof_report_data *data, const void *row)
 {
     (void)data;
@@ -122,8 +94,6 @@ static struct prof_report_value work_number(const struct prof_report_data *data,
     return prof_report_int(
         shared_number(of_graph ? PROF_EVENT_GRAPH : e->kind, e->id, e->correlation));
 }
-
-CELL(work_bytes, prof_report_int(event_of(row)->bytes))
 
 static struct prof_report_value work_rate(const struct prof_report_data *data, const void *row)
 {
@@ -148,13 +118,6 @@ static struct prof_report_value trace_memory_kind(int kind)
 CELL(source_memory, trace_memory_kind(event_of(row)->source_kind))
 CELL(target_memory, trace_memory_kind(event_of(row)->target_kind))
 
-static struct prof_report_value device_text(const struct prof_report_data *data, const void *row)
-{
-    const char *device = ((const struct event_line *)row)->device;
-    (void)data;
-    return prof_report_text(*device ? device : NULL);
-}
-
 /* A green context is in a column of its own, beside the one that it is a part of. */
 static struct prof_report_value context(const struct prof_report_data *data, const void *row)
 {
@@ -176,24 +139,28 @@ static struct prof_report_value trace_stream(const struct prof_report_data *data
     return prof_report_int(its ? its->native : PROF_UNKNOWN);
 }
 
+#define EVENT_CONFIG(heading, unit, member)                                                        \
+    PROF_COLUMN(heading, heading, unit, 1, THROUGH(INT64, event_line, event.config, member),       \
+                .blank = true)
+
 const struct prof_report_column prof_stat_gpu_trace_columns[] = {
     STAT_INT("Start (ns)", MOMENT, event_line, event.start_ns),
     STAT_INT("Duration (ns)", NS, event_line, event.duration_ns),
     STAT_MAY("CorrId", NUMBER, work_number),
-    STAT_MAY("GrdX", NUMBER, grid_x),
-    STAT_MAY("GrdY", NUMBER, grid_y),
-    STAT_MAY("GrdZ", NUMBER, grid_z),
-    STAT_MAY("BlkX", NUMBER, block_x),
-    STAT_MAY("BlkY", NUMBER, block_y),
-    STAT_MAY("BlkZ", NUMBER, block_z),
-    STAT_MAY("Reg/Trd", NUMBER, registers),
-    STAT_MAY("StcSMem (MB)", BYTES, shared_static),
-    STAT_MAY("DymSMem (MB)", BYTES, shared_dynamic),
-    STAT_MAY("Bytes (MB)", BYTES, work_bytes),
+    EVENT_CONFIG("GrdX", NUMBER, grid[0]),
+    EVENT_CONFIG("GrdY", NUMBER, grid[1]),
+    EVENT_CONFIG("GrdZ", NUMBER, grid[2]),
+    EVENT_CONFIG("BlkX", NUMBER, block[0]),
+    EVENT_CONFIG("BlkY", NUMBER, block[1]),
+    EVENT_CONFIG("BlkZ", NUMBER, block[2]),
+    EVENT_CONFIG("Reg/Trd", NUMBER, registers),
+    EVENT_CONFIG("StcSMem (MB)", BYTES, shared_static),
+    EVENT_CONFIG("DymSMem (MB)", BYTES, shared_dynamic),
+    STAT_MAY_INT("Bytes (MB)", BYTES, event_line, event.bytes),
     STAT_MAY("Throughput (MB/s)", RATE, work_rate),
     STAT_MAY("SrcMemKd", WORD, source_memory),
     STAT_MAY("DstMemKd", WORD, target_memory),
-    STAT_OF("Device", NAME, device_text),
+    STAT_CHARS("Device", NAME, event_line, device),
     STAT_MAY("Ctx", NUMBER, context),
     STAT_MAY("GreenCtx", NUMBER, green_context),
     STAT_MAY("Strm", NUMBER, trace_stream),
@@ -256,19 +223,11 @@ struct launch_line {
     const char *name, *grid, *block;
 };
 
-static const struct prof_launch *launch_of(const void *row)
-{
-    return &((const struct launch_line *)row)->launch;
-}
-
-CELL(queue_start, prof_report_int(launch_of(row)->queue_start_ns))
-CELL(queue_ns, prof_report_int(launch_of(row)->queue_ns))
-
 const struct prof_report_column prof_stat_kern_exec_trace_columns[] = {
     STAT_INT("API Start (ns)", MOMENT, launch_line, launch.api_start_ns),
     STAT_INT("API Dur (ns)", NS, launch_line, launch.api_ns),
-    STAT_MAY("Queue Start (ns)", MOMENT, queue_start),
-    STAT_MAY("Queue Dur (ns)", NS, queue_ns),
+    STAT_MAY_INT("Queue Start (ns)", MOMENT, launch_line, launch.queue_start_ns),
+    STAT_MAY_INT("Queue Dur (ns)", NS, launch_line, launch.queue_ns),
     STAT_INT("Kernel Start (ns)", MOMENT, launch_line, launch.kernel_start_ns),
     STAT_INT("Kernel Dur (ns)", NS, launch_line, launch.kernel_ns),
     STAT_INT("Total Dur (ns)", NS, launch_line, launch.total_ns),

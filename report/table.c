@@ -29,8 +29,13 @@ bool prof_report_is_left(const struct prof_report_column *column)
 struct prof_report_value prof_report_value(const struct prof_report_data *data,
                                            const struct prof_report_column *column, const void *row)
 {
-    const char *at = (const char *)row + column->offset;
+    const char *at = row;
     struct prof_report_value value = {0};
+    if (column->via)
+        memcpy(&at, at + column->via - 1, sizeof at);
+    if (!at)
+        return value;
+    at += column->offset;
     switch (column->storage) {
     case PROF_STORED_INT64:
     case PROF_STORED_ID: {
@@ -58,6 +63,10 @@ struct prof_report_value prof_report_value(const struct prof_report_data *data,
         memcpy(&yes, at, sizeof yes);
         return (struct prof_report_value){.kind = PROF_VALUE_BOOL, .integer = yes};
     }
+    case PROF_STORED_XYZ:
+        value.xyz = (const int64_t *)(const void *)at;
+        value.kind = value.xyz[0] == PROF_UNKNOWN ? PROF_VALUE_NONE : PROF_VALUE_XYZ;
+        return value;
     case PROF_STORED_VALUE:
         memcpy(&value, at, sizeof value);
         return value;

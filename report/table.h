@@ -73,6 +73,7 @@ enum prof_report_storage {
     PROF_STORED_STRING, /* const char * */
     PROF_STORED_CHARS,  /* char [], "" = none */
     PROF_STORED_BOOL,
+    PROF_STORED_XYZ,   /* int64_t [3], none where the first is PROF_UNKNOWN */
     PROF_STORED_VALUE, /* struct prof_report_value */
     PROF_STORED_ID,    /* int64_t: what `of_id` says of it */
     PROF_STORED_COMPUTED,
@@ -88,7 +89,9 @@ struct prof_report_column {
      * out. */
     int rank;
     enum prof_report_storage storage;
-    size_t offset; /* in the row */
+    size_t offset; /* in the row, or, */
+    size_t via;    /* not 0: in the struct that the pointer at `via` - 1 of the row leads to; NULL =
+                      not known */
     struct prof_report_value (*compute)(const struct prof_report_data *data, const void *row);
     struct prof_report_value (*of_id)(const struct prof_report_data *data, int64_t id);
     bool blank; /* it does not apply to every row: nothing instead of "n/a" where unknown */

@@ -54,8 +54,6 @@ CELL(counter_ran, prof_report_text(!COUNTERS(row)->known   ? "too few"
                                    : COUNTERS(row)->joint  ? "joint"
                                    : COUNTERS(row)->shared ? "shared"
                                                            : "alone"))
-CELL(counter_config,
-     prof_report_int(COUNTERS(row)->config ? COUNTERS(row)->config->id : PROF_UNKNOWN))
 
 static const struct prof_report_column counter_columns[] = {
     INT64("time_ns", "Time", NS, 1, prof_counter_row, time_ns),
@@ -83,7 +81,7 @@ static const struct prof_report_column counter_columns[] = {
     COMPUTED("fp64_share", "FP64", SHARE, 4, counter_fp64),
     COMPUTED("tensor_share", "Tensor", SHARE, 3, counter_tensor),
     COMPUTED("ran", "Ran", WORD, 2, counter_ran),
-    COMPUTED("config", "Config id", NUMBER, 0, counter_config),
+    INDIRECT(INT64, "config", "Config id", NUMBER, 0, prof_counter_row, config, id),
     INT64("device", "Device id", NUMBER, 0, prof_counter_row, device),
     STRING("name", "Kernel", NAME, 1, prof_counter_row, name),
     {0},
@@ -129,42 +127,25 @@ const struct prof_report_table prof_report_counters_table = {
 
 /* ---- every counter --------------------------------------------------------------------------- */
 
-#define VALUE(row) ((const struct prof_report_counter_value *)(row))
+#define OF_VALUE(kind, key, title, unit, pointer, member)                                          \
+    INDIRECT(kind, key, title, unit, 0, prof_report_counter_value, pointer, member)
 
-CELL(value_config, counter_config(data, VALUE(row)->row))
-
-#define COPIED(name, expression)                                                                   \
-    static struct prof_report_value value_##name(const struct prof_report_data *data,              \
-                                                 const void *row)                                  \
-    {                                                                                              \
-        (void)data;                                                                                \
-        return expression;                                                                         \
-    }
-COPIED(counter, prof_report_text(VALUE(row)->counter->name))
-COPIED(unit, prof_report_text(VALUE(row)->counter->unit))
-COPIED(metric, prof_report_text(VALUE(row)->counter->metric))
-COPIED(rate, prof_report_real(VALUE(row)->value->rate))
-COPIED(error, prof_report_real(VALUE(row)->value->rate_error))
-COPIED(per_launch, prof_report_real(VALUE(row)->value->per_launch))
-COPIED(per_launch_error, prof_report_real(VALUE(row)->value->per_launch_error))
-COPIED(share, prof_report_real(VALUE(row)->value->share))
-COPIED(samples, prof_report_int(VALUE(row)->row->samples))
-COPIED(device, prof_report_int(VALUE(row)->row->device))
-COPIED(kernel, prof_report_text(VALUE(row)->row->name))
+ROW_CELL(value_config, prof_report_counter_value, value,
+         prof_report_int(value->row->config ? value->row->config->id : PROF_UNKNOWN))
 
 static const struct prof_report_column counter_value_columns[] = {
-    COMPUTED("counter", "Counter", WORD, 0, value_counter),
-    COMPUTED("unit", "Unit", WORD, 0, value_unit),
-    COMPUTED("rate", "Per second", NUMBER, 0, value_rate),
-    COMPUTED("rate_error", "Error", NUMBER, 0, value_error),
-    COMPUTED("per_launch", "Per launch", NUMBER, 0, value_per_launch),
-    COMPUTED("per_launch_error", "Error", NUMBER, 0, value_per_launch_error),
-    COMPUTED("share", "Of peak", SHARE, 0, value_share),
-    COMPUTED("samples", "Samples", COUNT, 0, value_samples),
-    COMPUTED("metric", "Metric", WORD, 0, value_metric),
+    OF_VALUE(STRING, "counter", "Counter", WORD, counter, name),
+    OF_VALUE(STRING, "unit", "Unit", WORD, counter, unit),
+    OF_VALUE(DOUBLE, "rate", "Per second", NUMBER, value, rate),
+    OF_VALUE(DOUBLE, "rate_error", "Error", NUMBER, value, rate_error),
+    OF_VALUE(DOUBLE, "per_launch", "Per launch", NUMBER, value, per_launch),
+    OF_VALUE(DOUBLE, "per_launch_error", "Error", NUMBER, value, per_launch_error),
+    OF_VALUE(DOUBLE, "share", "Of peak", SHARE, value, share),
+    OF_VALUE(INT64, "samples", "Samples", COUNT, row, samples),
+    OF_VALUE(STRING, "metric", "Metric", WORD, counter, metric),
     COMPUTED("config", "Config id", NUMBER, 0, value_config),
-    COMPUTED("device", "Device id", NUMBER, 0, value_device),
-    COMPUTED("name", "Kernel", NAME, 0, value_kernel),
+    OF_VALUE(INT64, "device", "Device id", NUMBER, row, device),
+    OF_VALUE(STRING, "name", "Kernel", NAME, row, name),
     {0},
 };
 
@@ -194,20 +175,13 @@ const struct prof_report_table prof_report_counter_values_table = {
 
 #define EXACT(row) ((const struct prof_exact_row *)(row))
 
-CELL(exact_name, prof_report_text(EXACT(row)->config->name))
-CELL(exact_config, prof_report_int(EXACT(row)->config->id))
 CELL(exact_error,
      prof_report_real(EXACT(row)->flop > 0 ? EXACT(row)->flop_error / EXACT(row)->flop : NAN))
 
 /* FLOP of one roof are those of the launch as a whole, or not known either. */
 #define EXACT_PIPE(name, kind)                                                                     \
-    static struct prof_report_value exact_##name(const struct prof_report_data *data,              \
-                                                 const void *row)                                  \
-    {                                                                                              \
-        (void)data;                                                                                \
-        return prof_report_real(EXACT(row)->complete ? EXACT(row)->pipe[PROF_CEILING_##kind]       \
-                                                     : NAN);                                       \
-    }
+    ROW_CELL(exact_##name, prof_exact_row, exact,                                                  \
+             prof_report_real(exact->complete ? exact->pipe[PROF_CEILING_##kind] : NAN))
 EXACT_PIPE(fp64, FP64)
 EXACT_PIPE(fp32, FP32)
 EXACT_PIPE(fp16, FP16)
@@ -232,9 +206,9 @@ static const struct prof_report_column exact_columns[] = {
     REAL("dram_read_bytes", "DRAM read", BYTES, 2, prof_exact_row, dram_read),
     REAL("dram_write_bytes", "DRAM write", BYTES, 2, prof_exact_row, dram_write),
     REAL("l2_bytes", "L2", BYTES, 5, prof_exact_row, l2),
-    COMPUTED("config", "Config id", NUMBER, 0, exact_config),
+    INDIRECT(INT64, "config", "Config id", NUMBER, 0, prof_exact_row, config, id),
     INT64("device", "Device id", NUMBER, 0, prof_exact_row, device),
-    COMPUTED("name", "Kernel", NAME, 1, exact_name),
+    INDIRECT(STRING, "name", "Kernel", NAME, 1, prof_exact_row, config, name),
     {0},
 };
 

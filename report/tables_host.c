@@ -37,28 +37,21 @@ const struct prof_report_table prof_report_processes_table = {
 
 /* ---- PyTorch --------------------------------------------------------------------------------- */
 
-#define PART(row) ((const struct prof_pytorch_part *)(row))
-CELL(part_total, prof_report_int(PART(row)->range->duration_ns.sum))
-CELL(part_count, prof_report_int(PART(row)->range->duration_ns.count))
-CELL(part_average, prof_report_real(PART(row)->range->duration_ns.mean))
-CELL(part_median, prof_report_real(PART(row)->range->duration_ns.median))
-CELL(part_max, prof_report_int(PART(row)->range->duration_ns.max))
-CELL(part_wall, prof_report_real(PART(row)->range->wall_share))
-CELL(part_kernels, prof_report_int(PART(row)->range->kernel_ns))
-CELL(part_which, prof_report_text(*PART(row)->which ? PART(row)->which : NULL))
-CELL(part_name, prof_report_text(PART(row)->range->name))
+#define OF_RANGE(kind, key, title, unit, rank, member)                                             \
+    INDIRECT(kind, key, title, unit, rank, prof_pytorch_part, range, member)
 
 static const struct prof_report_column pytorch_columns[] = {
-    COMPUTED("total_ns", "Total", NS, 1, part_total),
-    COMPUTED("wall_share", "Of wall", SHARE, 3, part_wall),
-    COMPUTED("count", "Count", COUNT, 1, part_count),
-    COMPUTED("average_ns", "Average", NS, 0, part_average),
-    COMPUTED("median_ns", "Median", NS, 1, part_median),
-    COMPUTED("max_ns", "Max", NS, 3, part_max),
-    COMPUTED("kernel_ns", "GPU time", NS, 1, part_kernels),
+    OF_RANGE(INT64, "total_ns", "Total", NS, 1, duration_ns.sum),
+    OF_RANGE(DOUBLE, "wall_share", "Of wall", SHARE, 3, wall_share),
+    OF_RANGE(INT64, "count", "Count", COUNT, 1, duration_ns.count),
+    OF_RANGE(DOUBLE, "average_ns", "Average", NS, 0, duration_ns.mean),
+    OF_RANGE(DOUBLE, "median_ns", "Median", NS, 1, duration_ns.median),
+    OF_RANGE(INT64, "max_ns", "Max", NS, 3, duration_ns.max),
+    OF_RANGE(INT64, "kernel_ns", "GPU time", NS, 1, kernel_ns),
     STRING("part", "Part", WORD, 1, prof_pytorch_part, what),
-    COMPUTED("which", "Which", WORD, 1, part_which, .blank = true),
-    COMPUTED("name", "Range", NAME, 0, part_name),
+    PROF_COLUMN("which", "Which", WORD, 1, .storage = PROF_STORED_CHARS, .blank = true,
+                .offset = offsetof(struct prof_pytorch_part, which)),
+    OF_RANGE(STRING, "name", "Range", NAME, 0, name),
     {0},
 };
 

@@ -222,12 +222,11 @@ TABLE_ROWS(brief, data->usage->brief, data->usage->brief_count)
 
 #define LIFE(row) ((const struct prof_report_lifetime *)(row))
 
-CELL(life_to, prof_report_real(LIFE(row)->to_ns))
 CELL(life_where, where(data, LIFE(row)->place->device, LIFE(row)->place->host))
 
 static const struct prof_report_column life_columns[] = {
     REAL("from_ns", "From", NS, 1, prof_report_lifetime, from_ns),
-    COMPUTED("to_ns", "To", NS, 1, life_to),
+    REAL("to_ns", "To", NS, 1, prof_report_lifetime, to_ns),
     INT64("count", "Allocations", COUNT, 1, prof_report_lifetime, count),
     REAL("share", "Share", SHARE, 1, prof_report_lifetime, share),
     INT64("duration_ns", "Longest", NS, 1, prof_report_lifetime, longest.lived_ns),
@@ -269,8 +268,6 @@ TABLE_ROWS(failure, data->usage->profile.failures, data->usage->profile.failure_
 
 #define HOLDER(row) ((const struct prof_report_holder *)(row))
 
-CELL(holder_time, prof_report_int(HOLDER(row)->failure->time_ns))
-
 static struct prof_report_value holder_share(const struct prof_report_data *data, const void *row)
 {
     (void)data;
@@ -278,17 +275,13 @@ static struct prof_report_value holder_share(const struct prof_report_data *data
     return prof_report_real(live > 0 ? (double)HOLDER(row)->bytes / (double)live : (double)NAN);
 }
 
-CELL(holder_kind, prof_report_text(HOLDER(row)->site->kind_text))
-CELL(holder_brief, prof_report_text(HOLDER(row)->site->brief))
-CELL(holder_path, prof_report_text(HOLDER(row)->site->path))
-
 static const struct prof_report_column holder_columns[] = {
-    COMPUTED("time_ns", "At", MOMENT, 1, holder_time),
+    INDIRECT(INT64, "time_ns", "At", MOMENT, 1, prof_report_holder, failure, time_ns),
     INT64("bytes", "Held", BYTES, 1, prof_report_holder, bytes),
     COMPUTED("share", "Share", SHARE, 1, holder_share),
-    COMPUTED("kind", "Memory", WORD, 2, holder_kind),
-    COMPUTED("path", "Call path", NAME, 0, holder_path),
-    COMPUTED("brief", "By", NAME, 1, holder_brief),
+    INDIRECT(STRING, "kind", "Memory", WORD, 2, prof_report_holder, site, kind_text),
+    INDIRECT(STRING, "path", "Call path", NAME, 0, prof_report_holder, site, path),
+    INDIRECT(STRING, "brief", "By", NAME, 1, prof_report_holder, site, brief),
     {0},
 };
 
@@ -401,7 +394,8 @@ static const struct prof_report_table lifetimes_table = {
     .part = PROF_PART_MEMORY,
     .title = "Lifetimes",
     .none = "nothing was freed",
-    .help = "How long freed memory had lived, and when the longest-lived allocation of each class was made.",
+    .help = "How long freed memory had lived, and when the longest-lived allocation of each class "
+            "was made.",
     .screen_rows = 12,
     .optional = true,
     ROWS(prof_report_lifetime, life),

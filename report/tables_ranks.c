@@ -286,21 +286,9 @@ ROW_CELL(slow_ns, prof_rank_row, rank,
 /* How long it waited, and which rank came last, is known of operations that were found on other
  * ranks too; a rank without any has no share in them either. */
 #define OF_OPERATIONS(name, known, value)                                                          \
-    static struct prof_report_value name(const struct prof_report_data *data, const void *row)     \
-    {                                                                                              \
-        const struct prof_rank_row *rank = row;                                                    \
-        (void)data;                                                                                \
-        return prof_report_int(rank->known ? rank->value : PROF_UNKNOWN);                          \
-    }
+    ROW_CELL(name, prof_rank_row, rank, prof_report_int(rank->known ? rank->value : PROF_UNKNOWN))
 #define SHARE_OF_OPERATIONS(name, known, value)                                                    \
-    static struct prof_report_value name(const struct prof_report_data *data, const void *row)     \
-    {                                                                                              \
-        const struct prof_rank_row *rank = row;                                                    \
-        bool told = rank->known && isfinite(rank->value);                                          \
-        (void)data;                                                                                \
-        return (struct prof_report_value){.kind = told ? PROF_VALUE_REAL : PROF_VALUE_NONE,        \
-                                          .real = rank->value};                                    \
-    }
+    ROW_CELL(name, prof_rank_row, rank, prof_report_real(rank->known ? rank->value : (double)NAN))
 OF_OPERATIONS(collective_ns, collectives, collective_ns)
 SHARE_OF_OPERATIONS(collective_share, collectives, collective_share)
 OF_OPERATIONS(exposed_ns, collectives, exposed_ns)
@@ -539,14 +527,6 @@ static struct prof_report_value difference_kind(const struct prof_report_data *d
     return prof_report_text(kinds[DIFFERENCE(row)->kind]);
 }
 
-static struct prof_report_value difference_shape(const struct prof_report_data *data,
-                                                 const void *row)
-{
-    const char *shape = DIFFERENCE(row)->shape.text;
-    (void)data;
-    return prof_report_text(*shape ? shape : NULL);
-}
-
 static const struct prof_report_column difference_columns[] = {
     COMPUTED("rank", "Rank", NUMBER, 1, difference_rank),
     COMPUTED("pid", "Process", NUMBER, 3, difference_pid),
@@ -554,7 +534,7 @@ static const struct prof_report_column difference_columns[] = {
     INT64("here", "Here", COUNT, 1, prof_rank_difference, here),
     INT64("usual", "Usual", COUNT, 1, prof_rank_difference, usual),
     INT64("usual_ranks", "Ranks with it", COUNT, 2, prof_rank_difference, usual_ranks),
-    COMPUTED("shape", "Grid x block", WORD, 4, difference_shape),
+    CHARS("shape", "Grid x block", WORD, 4, prof_rank_difference, shape.text),
     STRING("name", "Of", NAME, 1, prof_rank_difference, name),
     {0},
 };
@@ -576,14 +556,7 @@ const struct prof_report_table prof_report_rank_differences_table = {
 
 #define LINK(row) ((const struct prof_rank_link *)(row))
 
-static struct prof_report_value link_share(const struct prof_report_data *data, const void *row)
-{
-    double share = LINK(row)->bus_rate / LINK(row)->usual_rate;
-    (void)data;
-    return (struct prof_report_value){.kind = isnan(share) ? PROF_VALUE_NONE : PROF_VALUE_REAL,
-                                      .real = share};
-}
-
+CELL(link_share, prof_report_real(LINK(row)->bus_rate / LINK(row)->usual_rate))
 CELL(link_communicator,
      prof_report_text(LINK(row)->has_communicator ? LINK(row)->communicator_text : NULL))
 

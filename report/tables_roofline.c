@@ -249,14 +249,7 @@ static void describe_ranges(const struct prof_report_data *data, struct prof_rep
 
 #define POINT(row) ((const struct prof_roofline_point *)(row))
 
-#define OF_POINT(name, expression)                                                                 \
-    static struct prof_report_value point_##name(const struct prof_report_data *data,              \
-                                                 const void *row)                                  \
-    {                                                                                              \
-        const struct prof_roofline_point *point = row;                                             \
-        (void)data;                                                                                \
-        return expression;                                                                         \
-    }
+#define OF_POINT(name, ...) ROW_CELL(point_##name, prof_roofline_point, point, __VA_ARGS__)
 
 /* "n/a" as a text would say less than no text: formats have their own word for it. */
 OF_POINT(bound, prof_report_text(point->bound ? prof_bound_text(point->bound) : NULL))
@@ -327,23 +320,17 @@ static const struct prof_report_column roofline_columns[] = {
     {0},
 };
 
-#define OF_CONFIG(name, member)                                                                    \
-    OF_POINT(name, prof_report_int(point->config ? point->config->member : PROF_UNKNOWN))
-OF_CONFIG(grid_x, grid[0])
-OF_CONFIG(grid_y, grid[1])
-OF_CONFIG(grid_z, grid[2])
-OF_CONFIG(block_x, block[0])
-OF_CONFIG(block_y, block[1])
-OF_CONFIG(block_z, block[2])
+#define OF_CONFIG(key, title, rank, member)                                                        \
+    INDIRECT(INT64, key, title, NUMBER, rank, prof_roofline_point, config, member)
 
 static const struct prof_report_column roofline_config_columns[] = {
     KERNEL_POINT,
-    COMPUTED("grid_x", "Grid", NUMBER, 1, point_grid_x),
-    COMPUTED("grid_y", "Grid y", NUMBER, 0, point_grid_y),
-    COMPUTED("grid_z", "Grid z", NUMBER, 0, point_grid_z),
-    COMPUTED("block_x", "Block", NUMBER, 1, point_block_x),
-    COMPUTED("block_y", "Block y", NUMBER, 0, point_block_y),
-    COMPUTED("block_z", "Block z", NUMBER, 0, point_block_z),
+    OF_CONFIG("grid_x", "Grid", 1, grid[0]),
+    OF_CONFIG("grid_y", "Grid y", 0, grid[1]),
+    OF_CONFIG("grid_z", "Grid z", 0, grid[2]),
+    OF_CONFIG("block_x", "Block", 1, block[0]),
+    OF_CONFIG("block_y", "Block y", 0, block[1]),
+    OF_CONFIG("block_z", "Block z", 0, block[2]),
     STRING("name", "Kernel", NAME, 1, prof_roofline_point, name),
     {0},
 };
@@ -370,15 +357,9 @@ static const struct prof_report_column roofline_range_columns[] = {
     {0},
 };
 
-#define ROOFLINE_ROWS(table, member)                                                               \
-    static const void *table##_rows(const struct prof_report_data *data, size_t *count)            \
-    {                                                                                              \
-        *count = data->member.count;                                                               \
-        return data->member.points;                                                                \
-    }
-ROOFLINE_ROWS(roofline, roofline)
-ROOFLINE_ROWS(roofline_config, roofline_configs)
-ROOFLINE_ROWS(roofline_range, roofline_ranges)
+TABLE_ROWS(roofline, data->roofline.points, data->roofline.count)
+TABLE_ROWS(roofline_config, data->roofline_configs.points, data->roofline_configs.count)
+TABLE_ROWS(roofline_range, data->roofline_ranges.points, data->roofline_ranges.count)
 
 /* ---- worth its lines? ------------------------------------------------------------------------ */
 
@@ -484,14 +465,13 @@ static struct prof_report_value ceiling_in(const void *row, enum prof_ceiling_un
 CELL(ceiling_rate, ceiling_in(row, PROF_CEILING_BYTES))
 CELL(ceiling_flops, ceiling_in(row, PROF_CEILING_FLOP))
 CELL(ceiling_ns, ceiling_in(row, PROF_CEILING_NS))
-CELL(ceiling_sustained, prof_report_real(((const struct prof_ceiling *)row)->sustained))
 CELL(ceiling_source,
      prof_report_text(((const struct prof_ceiling *)row)->measured ? "measured" : "theoretical"))
 
 static const struct prof_report_column ceiling_columns[] = {
     COMPUTED("bytes_per_s", "Bandwidth", RATE, 1, ceiling_rate),
     COMPUTED("flop_per_s", "Arithmetic", FLOPS, 1, ceiling_flops),
-    COMPUTED("sustained_flop_per_s", "Sustained", FLOPS, 2, ceiling_sustained),
+    REAL("sustained_flop_per_s", "Sustained", FLOPS, 2, prof_ceiling, sustained),
     COMPUTED("time_ns", "Time", NS, 1, ceiling_ns),
     COMPUTED("source", "Source", WORD, 1, ceiling_source),
     INT64("measured_at_s", "Measured", NUMBER, 0, prof_ceiling, date_s),

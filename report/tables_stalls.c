@@ -8,7 +8,6 @@
 
 ROW_CELL(stall_reason, prof_stall_row, stall,
          prof_report_text(stall->sums.stalled > 0 ? prof_stall_name(stall->sums.reason) : NULL))
-ROW_CELL(stall_reason_share, prof_stall_row, stall, prof_report_real(stall->sums.reason_share))
 ROW_CELL(stall_issued, prof_stall_row, stall,
          prof_report_real((double)stall->sums.of[PROF_STALL_SELECTED] /
                           (double)stall->sums.samples))
@@ -55,7 +54,7 @@ static struct prof_report_value stall_second_share(const struct prof_report_data
         REAL("share", "Share", SHARE, 1, prof_stall_row, share)
 #define WHY                                                                                        \
     COMPUTED("reason", "Waits for", WORD, 1, stall_reason),                                        \
-        COMPUTED("reason_share", "Of it", SHARE, 1, stall_reason_share),                           \
+        REAL("reason_share", "Of it", SHARE, 1, prof_stall_row, sums.reason_share),                \
         COMPUTED("second_reason", "Then", WORD, 5, stall_second),                                  \
         COMPUTED("second_share", "Of it", SHARE, 6, stall_second_share),                           \
         INT64("not_issued", "Not issued", COUNT, 0, prof_stall_row, sums.not_issued)

@@ -49,24 +49,9 @@ const struct prof_report_table prof_report_estimates_table = {
 
 /* ---- kernels --------------------------------------------------------------------------------- */
 
-#define CONFIG(name, unit_member)                                                                  \
-    static struct prof_report_value kernel_##name(const struct prof_report_data *data,             \
-                                                  const void *row)                                 \
-    {                                                                                              \
-        const struct prof_config *config = ((const struct prof_kernel_row *)row)->config;          \
-        (void)data;                                                                                \
-        return prof_report_int(config ? config->unit_member : PROF_UNKNOWN);                       \
-    }
-CONFIG(grid_x, grid[0])
-CONFIG(grid_y, grid[1])
-CONFIG(grid_z, grid[2])
-CONFIG(block_x, block[0])
-CONFIG(block_y, block[1])
-CONFIG(block_z, block[2])
-CONFIG(registers, registers)
-CONFIG(shared_static, shared_static)
-CONFIG(shared_dynamic, shared_dynamic)
-CONFIG(local, local_bytes)
+/* Of the launch configuration, where all launches have the same. */
+#define CONFIG(kind, key, title, unit, rank, member)                                               \
+    INDIRECT(kind, key, title, unit, rank, prof_kernel_row, config, member)
 
 /* Blocks of a thread block cluster. */
 static struct prof_report_value kernel_cluster(const struct prof_report_data *data, const void *row)
@@ -113,38 +98,27 @@ static const struct prof_report_column kernel_columns[] = {
     PROF_COLUMN("library", "Library", WORD, 9, .storage = PROF_STORED_STRING, .blank = true,
                 .offset = offsetof(struct prof_kernel_row, library)),
     INT64("configs", "Configs", COUNT, 0, prof_kernel_row, configs),
-    COMPUTED("grid_x", "GrdX", NUMBER, 0, kernel_grid_x),
-    COMPUTED("grid_y", "GrdY", NUMBER, 0, kernel_grid_y),
-    COMPUTED("grid_z", "GrdZ", NUMBER, 0, kernel_grid_z),
-    COMPUTED("block_x", "BlkX", NUMBER, 0, kernel_block_x),
-    COMPUTED("block_y", "BlkY", NUMBER, 0, kernel_block_y),
-    COMPUTED("block_z", "BlkZ", NUMBER, 0, kernel_block_z),
+    CONFIG(INT64, "grid_x", "GrdX", NUMBER, 0, grid[0]),
+    CONFIG(INT64, "grid_y", "GrdY", NUMBER, 0, grid[1]),
+    CONFIG(INT64, "grid_z", "GrdZ", NUMBER, 0, grid[2]),
+    CONFIG(INT64, "block_x", "BlkX", NUMBER, 0, block[0]),
+    CONFIG(INT64, "block_y", "BlkY", NUMBER, 0, block[1]),
+    CONFIG(INT64, "block_z", "BlkZ", NUMBER, 0, block[2]),
     COMPUTED("cluster_blocks", "Cluster", NUMBER, 0, kernel_cluster, .in_top = true),
-    COMPUTED("registers", "Reg/Trd", NUMBER, 0, kernel_registers, .in_top = true),
-    COMPUTED("shared_static_bytes", "StcSMem", BYTES, 0, kernel_shared_static),
-    COMPUTED("shared_dynamic_bytes", "DymSMem", BYTES, 0, kernel_shared_dynamic),
-    COMPUTED("local_bytes", "Local/Trd", BYTES, 0, kernel_local, .in_top = true),
+    PROF_COLUMN("registers", "Reg/Trd", NUMBER, 0,
+                THROUGH(INT64, prof_kernel_row, config, registers), .in_top = true),
+    CONFIG(INT64, "shared_static_bytes", "StcSMem", BYTES, 0, shared_static),
+    CONFIG(INT64, "shared_dynamic_bytes", "DymSMem", BYTES, 0, shared_dynamic),
+    PROF_COLUMN("local_bytes", "Local/Trd", BYTES, 0,
+                THROUGH(INT64, prof_kernel_row, config, local_bytes), .in_top = true),
     STRING("full_name", "Full name", NAME, 0, prof_kernel_row, full_name),
     STRING("name", "Kernel", NAME, 1, prof_kernel_row, name),
     {0},
 };
 
-#define CONFIG_SHAPE(name, member)                                                                 \
-    static struct prof_report_value kernel_##name(const struct prof_report_data *data,             \
-                                                  const void *row)                                 \
-    {                                                                                              \
-        const struct prof_config *config = ((const struct prof_kernel_row *)row)->config;          \
-        (void)data;                                                                                \
-        return config && config->member[0] != PROF_UNKNOWN                                         \
-                   ? (struct prof_report_value){.kind = PROF_VALUE_XYZ, .xyz = config->member}     \
-                   : (struct prof_report_value){.kind = PROF_VALUE_NONE};                          \
-    }
-CONFIG_SHAPE(grid, grid)
-CONFIG_SHAPE(block, block)
-
 static const struct prof_report_column kernel_config_columns[] = {
-    COMPUTED("grid", "Grid", WORD, 1, kernel_grid),
-    COMPUTED("block", "Block", WORD, 1, kernel_block),
+    CONFIG(XYZ, "grid", "Grid", WORD, 1, grid),
+    CONFIG(XYZ, "block", "Block", WORD, 1, block),
     INT64("total_ns", "Total", NS, 1, prof_kernel_row, duration_ns.sum),
     INT64("count", "Count", COUNT, 1, prof_kernel_row, duration_ns.count),
     REAL("average_ns", "Average", NS, 1, prof_kernel_row, duration_ns.mean),
@@ -153,10 +127,10 @@ static const struct prof_report_column kernel_config_columns[] = {
     INT64("max_ns", "Max", NS, 1, prof_kernel_row, duration_ns.max),
     REAL("p95_ns", "p95", NS, 1, prof_kernel_row, duration_ns.p95),
     COMPUTED("occupancy", "Occupancy", SHARE, 1, kernel_occupancy),
-    COMPUTED("registers", "Reg/Trd", NUMBER, 1, kernel_registers),
-    COMPUTED("shared_static_bytes", "StcSMem", BYTES, 1, kernel_shared_static),
-    COMPUTED("shared_dynamic_bytes", "DymSMem", BYTES, 1, kernel_shared_dynamic),
-    COMPUTED("local_bytes", "Local/Trd", BYTES, 1, kernel_local),
+    CONFIG(INT64, "registers", "Reg/Trd", NUMBER, 1, registers),
+    CONFIG(INT64, "shared_static_bytes", "StcSMem", BYTES, 1, shared_static),
+    CONFIG(INT64, "shared_dynamic_bytes", "DymSMem", BYTES, 1, shared_dynamic),
+    CONFIG(INT64, "local_bytes", "Local/Trd", BYTES, 1, local_bytes),
     STRING("name", "Kernel", NAME, 0, prof_kernel_row, name),
     {0},
 };

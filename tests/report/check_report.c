@@ -328,7 +328,8 @@ START_TEST(every_writer_and_column_is_described)
         ck_assert(*t->title && *t->none && *t->help && t->rows && t->row_bytes);
         for (const struct prof_report_column *a = t->columns; a->key; a++) {
             ck_assert(*a->title);
-            ck_assert_msg(a->offset < t->row_bytes, "%s.%s", t->name, a->key);
+            ck_assert_msg((a->via ? a->via - 1 : a->offset) < t->row_bytes, "%s.%s", t->name,
+                          a->key);
             /* The unit stands in the key: at its end, or before what is said of the value. */
             const char *unit = a->unit == PROF_UNIT_NS || a->unit == PROF_UNIT_MOMENT    ? "_ns"
                                : a->unit == PROF_UNIT_JOULES                             ? "_j"
