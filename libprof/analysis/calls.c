@@ -52,8 +52,8 @@ static enum prof_status scan_calls(struct work *w, uint32_t tables,
         .fields = PROF_FIELD(DURATION) | PROF_FIELD(NAME) | PROF_FIELD(RESULT) | PROF_FIELD(KIND),
         .scope = &w->scope,
     };
-    enum prof_status status = prof_scope_open(&w->scope, w->capture, filter, err);
-    return status ? status : prof_event_rows(w->capture, &query, add_call_row, w, err);
+    PROF_TRY(prof_scope_open(&w->scope, w->capture, filter, err));
+    return prof_event_rows(w->capture, &query, add_call_row, w, err);
 }
 
 static void close_calls_work(struct work *w)

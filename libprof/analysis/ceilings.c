@@ -107,8 +107,7 @@ enum prof_status prof_ceilings(struct prof_capture *capture, struct prof_ceiling
         prof_array_free(&list);
         return status;
     }
-    if (list.count)
-        qsort(list.data, list.count, sizeof *list.data, by_device_and_kind);
+    prof_array_sort(&list, by_device_and_kind);
     *result = (struct prof_ceilings){.rows = list.data, .count = list.count};
     return PROF_OK;
 }

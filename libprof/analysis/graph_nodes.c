@@ -70,15 +70,10 @@ static bool see_call(void *user, const struct prof_event_row *row)
     int64_t thread = row->thread, start = row->start_ns, duration = row->duration_ns;
     if (start == PROF_UNKNOWN || duration == PROF_UNKNOWN)
         return true;
-    size_t low = 0, high = w->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        const struct prof_graph_node *node = w->nodes[middle];
-        if (node->thread < thread || (node->thread == thread && node->start < start))
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    PROF_FIND_FIRST(low, at, w->count,
+                    w->nodes[at]->thread > thread ||
+                        (w->nodes[at]->thread == thread && w->nodes[at]->start >= start));
     for (; low < w->count && w->nodes[low]->thread == thread &&
            w->nodes[low]->start <= prof_add(start, duration);
          low++) {

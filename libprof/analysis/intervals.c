@@ -15,7 +15,7 @@ void prof_intervals_normalise(struct prof_intervals *set)
 {
     if (!set->count)
         return;
-    qsort(set->data, set->count, sizeof *set->data, prof_by_interval_begin);
+    prof_array_sort(set, prof_by_interval_begin);
     size_t kept = 0;
     for (size_t i = 0; i < set->count; i++) {
         struct prof_interval next = set->data[i];

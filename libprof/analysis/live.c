@@ -86,8 +86,8 @@ enum prof_status prof_live_sums(struct prof_capture *capture, int64_t after, siz
         read_histogram(row, 8, sum.histogram);
         ok = on_sum(context, &sum);
     }
-    enum prof_status status = prof_query_end(capture, row, err);
-    return status ? status : ok ? PROF_OK : prof_out_of_memory(err);
+    PROF_TRY(prof_query_end(capture, row, err));
+    return ok ? PROF_OK : prof_out_of_memory(err);
 }
 
 static void one_kernel(struct prof_live_sum *sum, int64_t start, int64_t duration)

@@ -165,8 +165,7 @@ static enum prof_status read_late(struct prof_ordered *o, const struct disorder 
             return prof_out_of_memory(err);
         }
     }
-    if (o->late.count)
-        qsort(o->late.data, o->late.count, sizeof *o->late.data, compare_rows);
+    prof_array_sort(&o->late, compare_rows);
     return prof_query_end(o->capture, row, err);
 }
 

@@ -360,8 +360,7 @@ static bool sort_out(struct prof_torch *t)
         *slot = i;
     }
     ordered = t;
-    if (t->forward.count)
-        qsort(t->forward.data, t->forward.count, sizeof *t->forward.data, by_number);
+    prof_array_sort(&t->forward, by_number);
     return true;
 }
 

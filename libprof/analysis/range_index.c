@@ -104,7 +104,7 @@ static bool take_batch(struct prof_range_index *index, struct batch *batch,
                        prof_range_grouper *grouper, void *user)
 {
     if (batch->rows.count > 1)
-        qsort(batch->rows.data, batch->rows.count, sizeof *batch->rows.data, outer_range_first);
+        prof_array_sort(&batch->rows, outer_range_first);
     for (size_t i = 0; i < batch->rows.count; i++) {
         uint32_t group = grouper(user, &batch->rows.data[i]);
         if (group == PROF_NO_GROUP || !append_range_node(index, &batch->rows.data[i], group))

@@ -239,8 +239,7 @@ enum prof_status prof_unrecorded(struct prof_capture *capture, const struct prof
     bool ok = true;
     if (!status && marks) {
         ok = prof_intervals_gaps(&w.spans, window, &gaps);
-        if (w.closed.count)
-            qsort(w.closed.data, w.closed.count, sizeof *w.closed.data, earlier_closed);
+        prof_array_sort(&w.closed, earlier_closed);
     }
     for (size_t i = 0; ok && i < gaps.count; i++)
         ok = add_unrecorded(list, &w, &at, gaps.data[i]);

@@ -177,9 +177,7 @@ enum prof_status prof_declared_open(struct prof_declared *declared, struct prof_
             .bytes = amount(row, 5) + amount(row, 6),
         };
     }
-    if (declared->list.count)
-        qsort(declared->list.data, declared->list.count, sizeof *declared->list.data,
-              by_declared_begin);
+    prof_array_sort(&declared->list, by_declared_begin);
     return prof_query_end(capture, row, err);
 }
 
@@ -191,16 +189,12 @@ void prof_declared_close(struct prof_declared *declared)
 struct prof_declaration *prof_declared_at(struct prof_declared *declared, int64_t thread,
                                           int64_t call_ns)
 {
-    size_t low = 0, high = declared->list.count;
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-        const struct prof_declaration *d = &declared->list.data[mid];
-        if (d->thread < thread || (d->thread == thread && d->begin <= call_ns))
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    struct prof_declaration *last = low ? &declared->list.data[low - 1] : NULL;
+    struct prof_declaration *list = declared->list.data;
+    size_t low;
+    PROF_FIND_FIRST(low, at, declared->list.count,
+                    list[at].thread > thread ||
+                        (list[at].thread == thread && list[at].begin > call_ns));
+    struct prof_declaration *last = low ? &list[low - 1] : NULL;
     return last && last->thread == thread && call_ns < last->end ? last : NULL;
 }
 

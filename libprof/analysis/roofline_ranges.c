@@ -352,10 +352,8 @@ static bool make_range_points(struct work *w, struct prof_roofline *result)
 static enum prof_status gather_range_roofline(struct work *w, struct prof_error *err)
 {
     struct prof_scope places = prof_scope_of_ranges(&w->scope);
-    enum prof_status status = prof_begin(w->capture, err);
-    if (status)
-        return status;
-    status =
+    PROF_TRY(prof_begin(w->capture, err));
+    enum prof_status status =
         prof_range_index_open(&w->index, w->capture, &places, prof_range_group_of, &w->names, err);
     if (!status && !(w->groups = calloc(w->names.list.count + 1, sizeof *w->groups)))
         status = prof_out_of_memory(err);

@@ -135,17 +135,12 @@ static enum prof_status read_spans(struct prof_scope *scope, struct prof_capture
 
 static bool in_span(const struct prof_scope *scope, int64_t thread, int64_t time)
 {
-    size_t low = 0, high = scope->spans.count;
-    while (low < high) { /* the first span after (thread, time) */
-        size_t mid = low + (high - low) / 2;
-        const struct prof_scope_span *span = &scope->spans.data[mid];
-        if (span->thread < thread || (span->thread == thread && span->begin <= time))
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return low && scope->spans.data[low - 1].thread == thread &&
-           time < scope->spans.data[low - 1].end;
+    const struct prof_scope_span *spans = scope->spans.data;
+    size_t low;
+    PROF_FIND_FIRST(low, at, scope->spans.count,
+                    spans[at].thread > thread ||
+                        (spans[at].thread == thread && spans[at].begin > time));
+    return low && spans[low - 1].thread == thread && time < spans[low - 1].end;
 }
 
 static bool add_scope_launch(void *user, const struct prof_event_row *call)
@@ -262,9 +257,9 @@ bool prof_scope_place_slow(const struct prof_scope *scope, int64_t stream, int64
     if (f->thread && thread != f->thread)
         return false;
     if (f->process && !prof_same_process(scope->capture, f->process,
-                                    s   ? s->process
-                                    : t ? t->process
-                                        : process))
+                                         s   ? s->process
+                                         : t ? t->process
+                                             : process))
         return false;
     if (f->device) {
         const struct prof_device *its = prof_device(scope->capture, s ? s->device : device);

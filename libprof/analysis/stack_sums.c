@@ -236,8 +236,7 @@ enum prof_status prof_caller_sums_of(struct prof_capture *capture, const struct 
     for (size_t i = 0; !status && i < c.rows.count; i++)
         c.rows.data[i].told = prof_launch_wrappers_skip_path(
             wrappers, result->places, c.rows.data[i].path, c.rows.data[i].depth);
-    if (c.rows.count)
-        qsort(c.rows.data, c.rows.count, sizeof *c.rows.data, by_caller_work);
+    prof_array_sort(&c.rows, by_caller_work);
     result->rows = c.rows.data;
     result->count = c.rows.count;
     prof_names_free(&c.known);
@@ -380,8 +379,7 @@ enum prof_status prof_call_sums(struct prof_capture *capture, const struct prof_
     for (size_t i = 0; !status && i < c.rows.count; i++)
         c.rows.data[i].told = prof_launch_wrappers_skip_path(
             wrappers, result->places, c.rows.data[i].path, c.rows.data[i].depth);
-    if (c.rows.count)
-        qsort(c.rows.data, c.rows.count, sizeof *c.rows.data, by_call_total);
+    prof_array_sort(&c.rows, by_call_total);
     result->rows = c.rows.data;
     result->count = c.rows.count;
     prof_groups_free(&c.groups);

@@ -206,8 +206,7 @@ static bool order_kernels(struct work *w, int64_t *all)
         kernel->spills += row->sass && (strstr(row->sass, "LDL") || strstr(row->sass, "STL"));
         *all = prof_add(*all, row->sums.samples);
     }
-    if (w->rows.count)
-        qsort(w->rows.data, w->rows.count, sizeof *w->rows.data, by_kernel_samples);
+    prof_array_sort(&w->rows, by_kernel_samples);
     size_t *place = calloc(w->rows.count + 1, sizeof *place);
     if (!place)
         return false;
@@ -294,10 +293,8 @@ static enum prof_status finish_stalls(struct work *w, struct prof_stalls *result
 {
     if (!order_kernels(w, &result->samples) || !sum_lines(w) || !name_subjects(w))
         return prof_fail(err, PROF_NOMEM, "no memory for samples of instructions");
-    if (w->lines.count)
-        qsort(w->lines.data, w->lines.count, sizeof *w->lines.data, by_samples);
-    if (w->instructions.count)
-        qsort(w->instructions.data, w->instructions.count, sizeof *w->instructions.data, by_code);
+    prof_array_sort(&w->lines, by_samples);
+    prof_array_sort(&w->instructions, by_code);
     name_hottest(w);
     return PROF_OK;
 }

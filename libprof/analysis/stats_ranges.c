@@ -37,9 +37,9 @@ static enum prof_status open_stat_ranges(struct ranges *r, struct prof_error *er
 {
     struct prof_scope places = prof_scope_of_ranges(&r->scope);
     r->names.capture = r->capture;
-    enum prof_status status =
-        prof_range_index_open(&r->index, r->capture, &places, prof_range_group_of, &r->names, err);
-    return status ? status : give_threads(r, err);
+    PROF_TRY(
+        prof_range_index_open(&r->index, r->capture, &places, prof_range_group_of, &r->names, err));
+    return give_threads(r, err);
 }
 
 static void close_ranges(struct ranges *r)

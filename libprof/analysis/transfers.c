@@ -164,8 +164,8 @@ static enum prof_status scan_transfers(struct work *w, const struct prof_filter 
                   PROF_FIELD(TARGET_KIND) | PROF_FIELD(BLOCKING),
         .scope = &w->scope,
     };
-    enum prof_status status = prof_scope_open(&w->scope, w->capture, filter, err);
-    return status ? status : prof_event_rows(w->capture, &query, add_transfer_row, w, err);
+    PROF_TRY(prof_scope_open(&w->scope, w->capture, filter, err));
+    return prof_event_rows(w->capture, &query, add_transfer_row, w, err);
 }
 
 static void close_transfers_work(struct work *w)

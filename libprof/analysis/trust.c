@@ -492,16 +492,13 @@ static void conclude(struct work *w, struct prof_trust *result)
 {
     for (size_t i = 0; i < w->balances.count; i++)
         close_balance(&w->balances.data[i]);
-    if (w->balances.count)
-        qsort(w->balances.data, w->balances.count, sizeof *w->balances.data,
-              by_process_and_subject);
+    prof_array_sort(&w->balances, by_process_and_subject);
     for (size_t i = 0; i < w->balances.count; i++) {
         w->uncounted |= w->balances.data[i].called == PROF_UNKNOWN;
         state_balance(w, &w->balances.data[i]);
         add_total(w, &w->balances.data[i]);
     }
-    if (w->totals.count)
-        qsort(w->totals.data, w->totals.count, sizeof *w->totals.data, by_process_and_subject);
+    prof_array_sort(&w->totals, by_process_and_subject);
     sort_statements(w);
     static const enum prof_trust_status statuses[] = {
         [PROF_TRUST_NOTE] = PROF_TRUST_COMPLETE,

@@ -58,6 +58,11 @@ static inline bool prof_array_room(void *slot, size_t *capacity, size_t need, si
 #define prof_array_push(array, ...)                                                                \
     (prof_array_reserve(array, 1) && ((array)->data[(array)->count++] = (__VA_ARGS__), true))
 
+/* In the order of `compare`, as qsort takes it. */
+#define prof_array_sort(array, compare)                                                            \
+    ((array)->count ? qsort((array)->data, (array)->count, sizeof *(array)->data, compare)         \
+                    : (void)0)
+
 #define prof_array_free(array)                                                                     \
     (free((array)->data), (array)->data = NULL, (array)->count = (array)->capacity = 0)
 
@@ -153,18 +158,12 @@ static inline size_t prof_find_id(const void *list, size_t count, size_t element
         if (found == id)
             return (size_t)id - 1;
     }
-    size_t low = 0, high = count;
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-        memcpy(&found, base + mid * element, sizeof found);
-        if (found == id)
-            return mid;
-        if (found < id)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return SIZE_MAX;
+    size_t low;
+    PROF_FIND_FIRST(low, at, count,
+                    (memcpy(&found, base + at * element, sizeof found), found >= id));
+    if (low < count)
+        memcpy(&found, base + low * element, sizeof found);
+    return low < count && found == id ? low : SIZE_MAX;
 }
 
 #define prof_index_of(array, id)                                                                   \

@@ -316,8 +316,7 @@ enum prof_status prof_spool_poll(struct prof_spool *spool, const struct prof_spo
     }
     if (!ok)
         return prof_fail(err, PROF_NOMEM, "out of memory while reading a spool");
-    if (spool->spans.count)
-        qsort(spool->spans.data, spool->spans.count, sizeof *spool->spans.data, by_sequence);
+    prof_array_sort(&spool->spans, by_sequence);
     *spans = spool->spans.data;
     *count = spool->spans.count;
     return PROF_OK;

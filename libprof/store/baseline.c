@@ -404,15 +404,14 @@ enum prof_status prof_baseline_export(const struct prof_baseline *baseline, cons
     if (!overwrite && access(path, F_OK) == 0)
         return prof_fail(err, PROF_EXISTS, "%s exists already: choose another name, or --force",
                          path);
-    enum prof_status status = check_metrics(baseline, err);
-    if (status)
-        return status;
+    PROF_TRY(check_metrics(baseline, err));
     cJSON *root = cJSON_CreateObject();
     prof_document_add_int(root, EXPORT_KEY, 1, &failed);
     prof_document_add_text(root, "name", baseline->name, &failed);
     add_exported_sessions(prof_document_add(root, "sessions", cJSON_CreateArray(), &failed),
                           baseline, &failed);
-    status = failed ? prof_out_of_memory(err) : prof_document_write(path, root, err);
+    enum prof_status status =
+        failed ? prof_out_of_memory(err) : prof_document_write(path, root, err);
     cJSON_Delete(root);
     return status;
 }

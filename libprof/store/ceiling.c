@@ -142,9 +142,7 @@ enum prof_status prof_ceiling_write(const char *folder, const struct prof_ceilin
 {
     char path[4096];
     bool failed = false;
-    enum prof_status status = prof_ceiling_path(folder, file, path, sizeof path, err);
-    if (status)
-        return status;
+    PROF_TRY(prof_ceiling_path(folder, file, path, sizeof path, err));
     if (mkdir(folder, 0777) != 0 && errno != EEXIST)
         return prof_fail_errno(err, PROF_IO, "cannot make the folder %s", folder);
     cJSON *root = cJSON_CreateObject();
@@ -161,7 +159,8 @@ enum prof_status prof_ceiling_write(const char *folder, const struct prof_ceilin
         prof_document_add_int(row, "measured_at_s", file->rows[i].date_s, &failed);
         write_ceiling_field(row, "how", file->rows[i].how, &failed);
     }
-    status = failed ? prof_out_of_memory(err) : prof_document_write(path, root, err);
+    enum prof_status status =
+        failed ? prof_out_of_memory(err) : prof_document_write(path, root, err);
     cJSON_Delete(root);
     return status;
 }

@@ -11,14 +11,8 @@ __extension__ typedef __int128 wide;
 /* Index of the last anchor at or before source_ns, -1 when there is none. */
 static ptrdiff_t last_before(const struct prof_clockmap *map, uint64_t source_ns)
 {
-    size_t low = 0, high = map->count;
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-        if (map->anchors[mid].source_ns <= source_ns)
-            low = mid + 1;
-        else
-            high = mid;
-    }
+    size_t low;
+    PROF_FIND_FIRST(low, at, map->count, map->anchors[at].source_ns > source_ns);
     return (ptrdiff_t)low - 1;
 }
 

@@ -97,9 +97,7 @@ static bool read_relocations(struct prof_cubin *cubin, uint32_t of)
                 return false;
         }
     }
-    if (cubin->relocations.count)
-        qsort(cubin->relocations.data, cubin->relocations.count, sizeof *cubin->relocations.data,
-              by_relocated);
+    prof_array_sort(&cubin->relocations, by_relocated);
     return true;
 }
 
@@ -315,8 +313,7 @@ static bool order_rows(struct prof_cubin *cubin)
                              (struct line_range){rows[i].offset, rows[i].function, (uint32_t)i}))
             return false;
     }
-    if (cubin->ranges.count)
-        qsort(cubin->ranges.data, cubin->ranges.count, sizeof *cubin->ranges.data, by_line_range);
+    prof_array_sort(&cubin->ranges, by_line_range);
     return true;
 }
 

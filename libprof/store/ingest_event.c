@@ -75,14 +75,8 @@ static bool take_nodes(struct prof_ingest *ingest, struct ingest_spool *spool, u
     struct ingest_thread *thread = ingest_thread_of(ingest, spool, tid);
     if (!thread || !thread->nodes.count)
         return false;
-    size_t low = 0, high = thread->nodes.count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (thread->nodes.data[middle].node.time < call->start)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    PROF_FIND_FIRST(low, at, thread->nodes.count, thread->nodes.data[at].node.time >= call->start);
     bool found = false;
     for (; low < thread->nodes.count && thread->nodes.data[low].node.time <= call->end; low++) {
         found |= !thread->nodes.data[low].taken;

@@ -34,14 +34,8 @@ static struct ingest_object *live_object(const struct ingest_image *image, size_
 /* The first of the live objects that ends behind `address`. */
 static size_t live_from(const struct ingest_image *image, uint64_t address)
 {
-    size_t low = 0, high = image->live.count;
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-        if (live_object(image, mid)->end > address)
-            high = mid;
-        else
-            low = mid + 1;
-    }
+    size_t low;
+    PROF_FIND_FIRST(low, at, image->live.count, live_object(image, at)->end > address);
     return low;
 }
 

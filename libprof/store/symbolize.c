@@ -537,7 +537,7 @@ static enum prof_status name_capture_stacks(struct work *w)
         return symbolize_no_memory(w);
     PROF_TRY(begin_symbolize(w));
     PROF_TRY(read_unnamed_frames(w));
-    qsort(w->frames.data, w->frames.count, sizeof *w->frames.data, by_source_and_address);
+    prof_array_sort(&w->frames, by_source_and_address);
     PROF_TRY(name_files(w));
     return end_symbolize(w);
 }

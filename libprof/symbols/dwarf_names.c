@@ -92,24 +92,12 @@ PROF_ORDER(by_range_start, struct range,
 
 static const struct range *find_range(const struct ranges *ranges, uint64_t address)
 {
-    size_t low = 0, high = ranges->count;
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-        if (ranges->data[mid].start <= address)
-            low = mid + 1;
-        else
-            high = mid;
-    }
+    size_t low;
+    PROF_FIND_FIRST(low, middle, ranges->count, ranges->data[middle].start > address);
     for (size_t at = low; at > 0 && low - at < 16; at--)
         if (address < ranges->data[at - 1].end)
             return &ranges->data[at - 1];
     return NULL;
-}
-
-static void sort_ranges(struct ranges *ranges)
-{
-    if (ranges->count)
-        qsort(ranges->data, ranges->count, sizeof *ranges->data, by_range_start);
 }
 
 /* ---- units ----------------------------------------------------------------------------------- */
@@ -123,7 +111,7 @@ static bool list_units(struct dwarf_names *names)
     while (dwarf_get_units(names->dwarf, unit, &unit, NULL, NULL, &die, NULL) == 0)
         if (!add_die_ranges(&names->units, &die))
             return false;
-    sort_ranges(&names->units);
+    prof_array_sort(&names->units, by_range_start);
     return true;
 }
 
@@ -197,7 +185,7 @@ static struct unit *read_unit(struct dwarf_names *names, Dwarf_Off offset, Dwarf
     if (!prof_map_put(&names->known, offset, names->list.count - 1) ||
         !list_functions(&unit->functions, body, 0))
         return NULL;
-    sort_ranges(&unit->functions);
+    prof_array_sort(&unit->functions, by_range_start);
     return unit;
 }
 

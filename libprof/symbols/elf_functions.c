@@ -91,7 +91,7 @@ static uint64_t end_of_section(const struct elf_image *image, uint64_t address)
 static void make_list(const struct elf_image *image, struct candidates *found,
                       struct elf_functions *functions)
 {
-    qsort(found->data, found->count, sizeof *found->data, by_function_start);
+    prof_array_sort(found, by_function_start);
     size_t kept = 0;
     for (size_t i = 0; i < found->count; i++) {
         struct elf_function one = found->data[i].function;
@@ -151,14 +151,8 @@ bool elf_functions_of(const struct elf_image *image, elf_symbol_next *next, void
 
 const struct elf_function *elf_functions_at(const struct elf_functions *functions, uint64_t address)
 {
-    size_t low = 0, high = functions->count;
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-        if (functions->list[mid].start <= address)
-            low = mid + 1;
-        else
-            high = mid;
-    }
+    size_t low;
+    PROF_FIND_FIRST(low, middle, functions->count, functions->list[middle].start > address);
     /* A label within a function hides it: what surrounds both is close before. */
     for (size_t at = low; at > 0 && low - at < 16; at--)
         if (address < functions->list[at - 1].end)

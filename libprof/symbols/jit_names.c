@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "libprof/base/array.h"
 #include "libprof/symbols/symbols.h"
 
 struct file {
@@ -57,15 +58,9 @@ static void unmap_file(struct file *file)
 
 static uint32_t first_from(const struct claims *claims, uint64_t address)
 {
-    uint32_t low = 0, high = claims->count;
-    while (low < high) {
-        uint32_t mid = low + (high - low) / 2;
-        if (claims->addresses[mid] < address)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return low;
+    size_t low;
+    PROF_FIND_FIRST(low, at, claims->count, claims->addresses[at] >= address);
+    return (uint32_t)low;
 }
 
 static void claim_code(struct claims *claims, uint64_t start, uint64_t size, const char *name,

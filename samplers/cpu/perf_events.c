@@ -333,9 +333,7 @@ void cpu_queue_hand_over(struct cpu_queue *queue, uint64_t until_ns, cpu_record_
                          void *context)
 {
     size_t done = 0;
-    if (queue->records.count > 1)
-        qsort(queue->records.data, queue->records.count, sizeof *queue->records.data,
-              by_queued_time);
+    prof_array_sort(&queue->records, by_queued_time);
     for (; done < queue->records.count && queue->records.data[done].time_ns < until_ns; done++)
         found(context, queued_record_at(queue, queue->records.data[done].at),
               queue->records.data[done].time_ns);

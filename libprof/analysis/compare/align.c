@@ -86,20 +86,12 @@ struct prof_pair *prof_pair_like(const struct prof_compare *c, enum prof_metric_
 {
     struct prof_metric key = *like;
     key.family = family;
-    size_t low = 0, high = c->metrics.pairs.count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        struct prof_pair *pair = &c->metrics.pairs.data[middle];
-        const struct prof_metric *metric = prof_first_of_both(c, pair);
-        int order = prof_metric_order(&key, metric);
-        if (!order)
-            return pair;
-        if (order < 0)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return NULL;
+    struct prof_pair *pairs = c->metrics.pairs.data;
+    size_t low, count = c->metrics.pairs.count;
+    PROF_FIND_FIRST(low, at, count,
+                    prof_metric_order(&key, prof_first_of_both(c, &pairs[at])) <= 0);
+    return low < count && !prof_metric_order(&key, prof_first_of_both(c, &pairs[low])) ? &pairs[low]
+                                                                                       : NULL;
 }
 
 /* ---- values ---------------------------------------------------------------------------------- */

@@ -178,8 +178,7 @@ static void finish_extraction(struct prof_extract *x)
         if (it->list.data[i].steady)
             run->steady_ns = prof_add(run->steady_ns, it->list.data[i].time_ns);
     }
-    if (x->metrics.count)
-        qsort(x->metrics.data, x->metrics.count, sizeof *x->metrics.data, prof_metric_order);
+    prof_array_sort(&x->metrics, prof_metric_order);
     run->metrics = x->metrics.data;
     run->count = x->metrics.count;
     x->metrics.data = NULL;

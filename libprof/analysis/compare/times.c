@@ -124,8 +124,7 @@ static bool fill_pool(struct pool *pool, const size_t *of_row,
         row->gated = row->policy.action == PROF_ACTION_FAIL && row->share >= row->policy.min_share;
         *item = (struct item){i, &c->metrics.pairs.data[of_row[i]], row->gated};
     }
-    if (pool->items.count)
-        qsort(pool->items.data, pool->items.count, sizeof *pool->items.data, gated_first);
+    prof_array_sort(&pool->items, gated_first);
     pool->y = calloc(pool->items.count * units + 1, sizeof *pool->y);
     pool->v = calloc(pool->items.count + 1, sizeof *pool->v);
     if (!pool->y || !pool->v)

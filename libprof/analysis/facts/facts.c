@@ -239,7 +239,7 @@ static void sort_ops(struct prof_ops *ops)
             ops->data[k] = ops->data[k - 1];
         ops->data[k] = op;
         if (moves >= most) {
-            qsort(ops->data, ops->count, sizeof *ops->data, by_operation_start);
+            prof_array_sort(ops, by_operation_start);
             return;
         }
     }
@@ -457,7 +457,7 @@ static enum prof_status load_calls(struct prof_facts *f, struct prof_error *err)
     };
     enum prof_status status = prof_event_rows(f->capture, &query, add_facts_call_row, f, err);
     if (!status && f->calls.count)
-        qsort(f->calls.data, f->calls.count, sizeof *f->calls.data, by_facts_call_start);
+        prof_array_sort(&f->calls, by_facts_call_start);
     return status;
 }
 

@@ -38,8 +38,7 @@ static bool list_marks(struct marks *marks, const struct prof_phases *phases,
     for (size_t i = 0; i < phases->others.count; i++)
         if (!prof_array_push(&marks->list, (struct mark){phases->others.data[i], SIZE_MAX}))
             return false;
-    if (marks->list.count)
-        qsort(marks->list.data, marks->list.count, sizeof *marks->list.data, by_mark_begin);
+    prof_array_sort(&marks->list, by_mark_begin);
     return true;
 }
 
@@ -157,8 +156,7 @@ static bool list_owners(struct owners *owners, struct prof_phases *phases)
                 return false;
         prof_array_free(&phases->list.data[p].intervals);
     }
-    if (owners->list.count)
-        qsort(owners->list.data, owners->list.count, sizeof *owners->list.data, by_owner);
+    prof_array_sort(&owners->list, by_owner);
     for (size_t i = 0; i < owners->list.count; i++) {
         struct owner one = owners->list.data[i];
         int64_t taken = kept ? owners->list.data[kept - 1].end : INT64_MIN;

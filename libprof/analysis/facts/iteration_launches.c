@@ -145,8 +145,7 @@ static bool read_sequence(struct sequence *s, const struct prof_intervals *known
                            prof_group_number(&kinds, UINT64_MAX - calls[i].name, &fresh));
     }
     prof_map_free(&kinds);
-    if (s->tokens.count)
-        qsort(s->tokens.data, s->tokens.count, sizeof *s->tokens.data, by_token_time);
+    prof_array_sort(&s->tokens, by_token_time);
     return ok;
 }
 

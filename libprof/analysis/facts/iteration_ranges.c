@@ -187,8 +187,7 @@ static bool list_candidates(struct search *s, bool all)
 static void drop_crossing(struct candidate *c)
 {
     size_t kept = 0;
-    if (c->list.count)
-        qsort(c->list.data, c->list.count, sizeof *c->list.data, prof_by_thread_and_begin);
+    prof_array_sort(&c->list, prof_by_thread_and_begin);
     for (size_t i = 0; i < c->list.count; i++) {
         const struct prof_iteration one = c->list.data[i];
         const struct prof_iteration *last = kept ? &c->list.data[kept - 1] : NULL;
@@ -462,8 +461,7 @@ bool prof_phases_by_ranges(struct prof_phases *phases, struct prof_range_paths *
     if (ok && !filter)
         form_clusters(&s);
     ok = ok && add_phases(&s, phases, filter != NULL);
-    if (set_up->count)
-        qsort(set_up->data, set_up->count, sizeof *set_up->data, prof_by_interval_begin);
+    prof_array_sort(set_up, prof_by_interval_begin);
     for (size_t i = 0; i < s.candidates.count; i++) {
         prof_array_free(&s.candidates.data[i].list);
         prof_array_free(&s.candidates.data[i].paused);

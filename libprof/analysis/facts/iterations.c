@@ -190,7 +190,7 @@ static bool measure_overhead(struct prof_phase *phase, const struct prof_facts *
             ok = prof_array_push(&all, phase->paused.data[i]);
     }
     if (ok && all.count) {
-        qsort(all.data, all.count, sizeof *all.data, prof_by_thread_and_begin);
+        prof_array_sort(&all, prof_by_thread_and_begin);
         ok = prof_overhead_measure(all.data, all.count, &f->pauses, &phase->overhead);
     }
     prof_array_free(&all);
@@ -446,8 +446,7 @@ static bool copy_iterations(struct prof_iterations *it, const struct prof_phases
 
 static bool put_in_order(struct prof_iterations *it, const struct prof_facts *f)
 {
-    if (it->list.count)
-        qsort(it->list.data, it->list.count, sizeof *it->list.data, prof_by_thread_and_begin);
+    prof_array_sort(&it->list, prof_by_thread_and_begin);
     return index_threads(it, f);
 }
 

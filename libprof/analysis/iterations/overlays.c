@@ -144,10 +144,8 @@ enum prof_status prof_overlays_read(struct prof_overlays **overlays, struct prof
                            add_thread_sample, o, err);
     for (size_t i = 0; i < o->list.count; i++)
         prof_intervals_normalise(&o->list.data[i].set);
-    if (o->list.count)
-        qsort(o->list.data, o->list.count, sizeof *o->list.data, by_overlay_rank);
-    if (o->samples.count)
-        qsort(o->samples.data, o->samples.count, sizeof *o->samples.data, by_sample_begin);
+    prof_array_sort(&o->list, by_overlay_rank);
+    prof_array_sort(&o->samples, by_sample_begin);
     return status;
 }
 

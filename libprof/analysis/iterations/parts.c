@@ -249,8 +249,7 @@ enum prof_status prof_dissect(struct prof_dissection *d, struct prof_error *err)
 {
     struct prof_intervals all = {0};
     bool ok = true;
-    if (d->list.count)
-        qsort(d->list.data, d->list.count, sizeof *d->list.data, by_dissected_start);
+    prof_array_sort(&d->list, by_dissected_start);
     for (size_t i = 0; ok && i < d->list.count; i++) {
         const struct prof_iteration_row *row = d->list.data[i].row;
         d->longest_ns = row->duration_ns > d->longest_ns ? row->duration_ns : d->longest_ns;
@@ -263,9 +262,7 @@ enum prof_status prof_dissect(struct prof_dissection *d, struct prof_error *err)
         count_dissected_operations(d);
         count_dissected_calls(d);
         for (size_t i = 0; i < d->list.count; i++)
-            if (d->list.data[i].pieces.count)
-                qsort(d->list.data[i].pieces.data, d->list.data[i].pieces.count,
-                      sizeof *d->list.data[i].pieces.data, by_piece_begin);
+            prof_array_sort(&d->list.data[i].pieces, by_piece_begin);
     } else {
         d->failed |= !status;
     }

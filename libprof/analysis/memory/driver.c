@@ -129,8 +129,7 @@ static enum prof_status list_changes(struct drivers *d, int64_t device, struct p
         if (!add_driver_item(d, item, cuda))
             status = prof_out_of_memory(err);
     }
-    if (d->changes.count)
-        qsort(d->changes.data, d->changes.count, sizeof *d->changes.data, by_change_time);
+    prof_array_sort(&d->changes, by_change_time);
     return status;
 }
 
@@ -225,7 +224,7 @@ enum prof_status memory_drivers(struct memory_work *w, struct prof_memory_profil
                                         "device_memory",
                                         add_driver_sample, &d, err);
     if (!status && d.samples.count) {
-        qsort(d.samples.data, d.samples.count, sizeof *d.samples.data, by_device_and_time);
+        prof_array_sort(&d.samples, by_device_and_time);
         result->drivers = calloc(d.samples.count, sizeof *result->drivers);
         status = result->drivers ? PROF_OK : prof_out_of_memory(err);
     }

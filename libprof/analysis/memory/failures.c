@@ -291,9 +291,7 @@ static enum prof_status find_failure(struct rows *rows, struct prof_error *err)
         prof_scan(rows->work->capture, select_failures, add_failure, rows, err);
     rows->most = rows->count + LISTED;
     rows->latest = (struct found){0}; /* time begins again */
-    if (rows->spans.count)
-        qsort(rows->spans.data, rows->spans.count, sizeof *rows->spans.data,
-              by_span_thread_and_begin);
+    prof_array_sort(&rows->spans, by_span_thread_and_begin);
     if (!status)
         status = prof_event_rows(rows->work->capture, &failed_calls, add_failed_call, rows, err);
     if (rows->count)

@@ -414,8 +414,7 @@ enum prof_status prof_memory_alive(struct prof_capture *capture, const struct pr
     }
     enum prof_status end = walk_close(&w, status ? NULL : err);
     status = status ? status : end;
-    if (alive.count)
-        qsort(alive.data, alive.count, sizeof *alive.data, largest_allocation);
+    prof_array_sort(&alive, largest_allocation);
     result->rows = alive.data;
     result->count = alive.count < limit ? alive.count : limit;
     result->total = (int64_t)alive.count;
@@ -519,7 +518,7 @@ enum prof_status prof_pool_summary(struct prof_capture *capture, const struct pr
     if (!status && !prof_scope_only_kernels(&w.scope))
         status = prof_scan(capture, select_pools, add_pool_row, &w, err);
     if (!status && w.pools.count)
-        qsort(w.pools.data, w.pools.count, sizeof *w.pools.data, by_pool_peak);
+        prof_array_sort(&w.pools, by_pool_peak);
     if (status)
         prof_array_free(&w.pools);
     result->rows = w.pools.data;

@@ -192,7 +192,7 @@ enum prof_status rank_calls_read(struct rank_work *w, struct prof_error *err)
     enum prof_status status = prof_event_rows(w->capture, &query, add_rank_range, w, err);
     if (status || !w->calls.count)
         return status;
-    qsort(w->calls.data, w->calls.count, sizeof *w->calls.data, by_range);
+    prof_array_sort(&w->calls, by_range);
     status =
         prof_scan(w->capture, "SELECT range, name, value FROM range_field", add_call_field, w, err);
     size_t kept = 0;

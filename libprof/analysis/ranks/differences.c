@@ -134,11 +134,9 @@ bool rank_differences(struct rank_work *w, struct prof_ranks *result)
     bool ok = (d.values = calloc(units, sizeof *d.values)) != NULL &&
               (d.scratch = calloc(units, sizeof *d.scratch)) != NULL &&
               (d.sums = calloc(units, sizeof *d.sums)) != NULL;
-    if (w->counts.count)
-        qsort(w->counts.data, w->counts.count, sizeof *w->counts.data, by_what);
+    prof_array_sort(&w->counts, by_what);
     ok = ok && (w->units.count < 2 || compare_all(&d));
-    if (d.list.count)
-        qsort(d.list.data, d.list.count, sizeof *d.list.data, by_rank_and_kind);
+    prof_array_sort(&d.list, by_rank_and_kind);
     result->differences = d.list.data;
     result->difference_count = d.list.count;
     if (d.list.count > PROF_RANKS_DIFFERENCES) {

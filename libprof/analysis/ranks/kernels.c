@@ -316,8 +316,7 @@ static bool add_moments(struct rank_work *w, struct nodes *nodes, struct sweep *
             ok = add_sweep_moment(s, (struct moment){node->thread, node->start, LAUNCHES, NULL,
                                                      node->operation, &node->said});
     }
-    if (s->moments.count)
-        qsort(s->moments.data, s->moments.count, sizeof *s->moments.data, by_moment);
+    prof_array_sort(&s->moments, by_moment);
     return ok && sweep_moments(s);
 }
 
@@ -368,8 +367,7 @@ static bool pair_rest(struct rank_work *w)
             left.data[left.count++] =
                 (struct left){kernel->process, kernel->start, kernel->operation, NULL, kernel};
     }
-    if (left.count)
-        qsort(left.data, left.count, sizeof *left.data, by_kind_and_time);
+    prof_array_sort(&left, by_kind_and_time);
     if (ok)
         pair_left(w, left.data, left.count);
     prof_array_free(&left);

@@ -145,8 +145,7 @@ static bool match_pairs(struct rank_work *w)
 {
     struct pairing p = {.w = w};
     bool ok = w->clock_unknown || add_sides(&p);
-    if (p.sides.count)
-        qsort(p.sides.data, p.sides.count, sizeof *p.sides.data, by_way_and_direction);
+    prof_array_sort(&p.sides, by_way_and_direction);
     for (size_t i = 0; ok && i < p.sides.count;) {
         size_t end = i;
         while (end < p.sides.count && by_way(&p.sides.data[i], &p.sides.data[end]) == 0)
@@ -319,8 +318,7 @@ bool rank_match(struct rank_work *w)
 {
     struct matching m = {.w = w};
     bool ok = true;
-    if (w->events.count)
-        qsort(w->events.data, w->events.count, sizeof *w->events.data, by_communicator_and_unit);
+    prof_array_sort(&w->events, by_communicator_and_unit);
     for (size_t i = 0; ok && i < w->events.count;) {
         size_t end = i;
         while (end < w->events.count &&

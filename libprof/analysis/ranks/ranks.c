@@ -113,8 +113,7 @@ static bool sort_units(struct rank_work *w)
         return false;
     for (size_t i = 0; i < w->units.count; i++)
         w->units.data[i].number = (uint32_t)i;
-    if (w->units.count)
-        qsort(w->units.data, w->units.count, sizeof *w->units.data, by_unit_rank);
+    prof_array_sort(&w->units, by_unit_rank);
     for (size_t i = 0; i < w->units.count; i++)
         place[w->units.data[i].number] = (uint32_t)i;
     for (size_t i = 0; i < w->events.count; i++)
@@ -427,8 +426,7 @@ enum prof_status prof_rank_parts_read(const struct prof_facts *facts,
         if (event->joined && !prof_array_push(parts, part))
             status = prof_out_of_memory(err);
     }
-    if (parts->count)
-        qsort(parts->data, parts->count, sizeof *parts->data, by_part_start);
+    prof_array_sort(parts, by_part_start);
     count_world(&w, &parts->world_size, &parts->missing);
     parts->why_unmatched =
         w.clock_unknown ? "clocks of the hosts were not compared" : w.why_unmatched;

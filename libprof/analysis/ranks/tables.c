@@ -208,8 +208,7 @@ bool rank_collectives(struct rank_work *w, struct prof_ranks *result)
     }
     for (size_t i = 0; i < t.rows.count; i++)
         finish_collective_row(&t, i);
-    if (t.rows.count)
-        qsort(t.rows.data, t.rows.count, sizeof *t.rows.data, longest_collective_first);
+    prof_array_sort(&t.rows, longest_collective_first);
     result->collectives = t.rows.data;
     result->collective_count = t.rows.count;
     prof_array_free(&t.building);
@@ -332,8 +331,7 @@ bool rank_links(struct rank_work *w, struct prof_ranks *result)
     for (size_t i = 0; ok && i < w->events.count; i++)
         ok = add_send(&l, &w->events.data[i]);
     ok = ok && compare_links(&l);
-    if (l.list.count)
-        qsort(l.list.data, l.list.count, sizeof *l.list.data, slowest_first);
+    prof_array_sort(&l.list, slowest_first);
     result->links = l.list.data;
     result->link_count = l.list.count;
     for (size_t i = 0; i < l.rates.count; i++)
@@ -408,8 +406,7 @@ enum prof_status rank_ports(struct rank_work *w, struct prof_ranks *result, stru
                                         "SELECT process, name, kind, duration, link_rate, "
                                         "received, sent FROM network_port ORDER BY id",
                                         add_port, &ports, err);
-    if (ports.list.count)
-        qsort(ports.list.data, ports.list.count, sizeof *ports.list.data, most_first);
+    prof_array_sort(&ports.list, most_first);
     result->ports = ports.list.data;
     result->port_count = ports.list.count;
     return status;

@@ -173,8 +173,7 @@ static void order_items(struct prof_replay *r)
 {
     for (size_t i = 0; i < r->items.count; i++)
         r->items.data[i].process = r->process_of.data[r->items.data[i].thread];
-    if (r->items.count)
-        qsort(r->items.data, r->items.count, sizeof *r->items.data, by_process_and_start);
+    prof_array_sort(&r->items, by_process_and_start);
 }
 
 /* Numbers what ranks did together and is among the items, and finds when the last one came. What

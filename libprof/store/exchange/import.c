@@ -434,9 +434,7 @@ static enum prof_status make_import(struct import *im, enum shape shape)
         status = stage_rocpd(im);
     }
     status = status ?: exchange_temporary(im->output, &im->temporary, im->err);
-    status = status ?: prof_store_create(im->temporary, true, &im->store, im->err);
-    if (status)
-        return status;
+    PROF_TRY(status ?: prof_store_create(im->temporary, true, &im->store, im->err));
     im->feed = (struct feed){.source = im->source,
                              .path = im->path,
                              .options = im->options,

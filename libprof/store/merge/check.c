@@ -52,7 +52,7 @@ static enum prof_status note_file_ranks(struct merge *m, struct merge_input *in)
             *slot = p->rank;
     }
     if (ranks.count) {
-        qsort(ranks.data, ranks.count, sizeof *ranks.data, prof_ascending_int64);
+        prof_array_sort(&ranks, prof_ascending_int64);
         in->part->ranks = format_rank_ranges(ranks.data, ranks.count, 1000);
         ok = ok && in->part->ranks;
     }
@@ -229,7 +229,7 @@ static bool note_duplicate_ranks(struct merge *m, struct ranks *r)
 {
     if (!r->twice.count)
         return true;
-    qsort(r->twice.data, r->twice.count, sizeof *r->twice.data, prof_ascending_int64);
+    prof_array_sort(&r->twice, prof_ascending_int64);
     char *list = format_rank_ranges(r->twice.data, r->twice.count, MOST_NAMED);
     bool ok = list &&
               merge_note(m, PROF_HEALTH_part_twice, "rank%s %s %s in more than one file, as in %s",

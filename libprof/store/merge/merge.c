@@ -292,9 +292,7 @@ static enum prof_status make_merged_file(struct merge *m)
         !merge_note(m, PROF_HEALTH_part_summary,
                     "no single events, as requested: only what each kernel took in each second"))
         status = prof_out_of_memory(m->err);
-    status = status ?: exchange_temporary(m->output, &temporary, m->err);
-    if (status)
-        return status;
+    PROF_TRY(status ?: exchange_temporary(m->output, &temporary, m->err));
     status = write_result(m, temporary);
     status = status ?: exchange_sync(temporary, m->output, m->err);
     status =

@@ -149,17 +149,9 @@ size_t merge_ids_find(const struct merge_ids *ids, int64_t old)
         return old >= ids->first && (uint64_t)old - (uint64_t)ids->first < ids->count
                    ? (size_t)((uint64_t)old - (uint64_t)ids->first)
                    : SIZE_MAX;
-    size_t low = 0, high = ids->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (ids->old[middle] == old)
-            return middle;
-        if (ids->old[middle] < old)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return SIZE_MAX;
+    size_t low;
+    PROF_FIND_FIRST(low, at, ids->count, ids->old[at] >= old);
+    return low < ids->count && ids->old[low] == old ? low : SIZE_MAX;
 }
 
 int64_t merge_ids_now(const struct merge_ids *ids, int64_t old)
