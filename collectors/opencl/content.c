@@ -6,8 +6,8 @@
  * there.
  *
  * An upload that does not block may lie behind a read into the memory that it comes from, in the
- * same queue: what it brings is not there yet when the call returns. Memory that was read into
- * without blocking is therefore noted, and such uploads from it are not compared. */
+ * same queue: what it brings is not there yet when the call returns. Memory that was read into or
+ * mapped without blocking is therefore noted, and such uploads from it are not compared. */
 #include <stdatomic.h>
 #include <string.h>
 

@@ -69,6 +69,17 @@ OCL_COMMAND(clEnqueueFillBuffer,
 
 /* ---- maps ------------------------------------------------------------------------------------ */
 
+/* A map that does not block may bring what is there only when it has ended. */
+static void note_map(const struct ocl_command *command, void *at, uint64_t bytes, uint64_t extent,
+                     cl_bool blocking, cl_map_flags flags)
+{
+    if (!at || !command->call.live)
+        return;
+    ocl_region_add(&ocl_mapped, at, bytes, 0);
+    if (!blocking && !(flags & CL_MAP_WRITE_INVALIDATE_REGION))
+        ocl_note_read(at, extent);
+}
+
 void *CL_API_CALL ocl_clEnqueueMapBuffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking,
                                          cl_map_flags flags, size_t offset, size_t bytes,
                                          cl_uint waits, const cl_event *wait_list, cl_event *event,
@@ -79,8 +90,7 @@ void *CL_API_CALL ocl_clEnqueueMapBuffer(cl_command_queue queue, cl_mem buffer, 
     ocl_begin(&command, OCL_clEnqueueMapBuffer, queue, event);
     void *at = OCL_TIMED(&command.call, clEnqueueMapBuffer, queue, buffer, blocking, flags, offset,
                          bytes, waits, wait_list, command.event, &result);
-    if (at && command.call.live)
-        ocl_region_add(&ocl_mapped, at, bytes, 0);
+    note_map(&command, at, bytes, bytes, blocking, flags);
     ocl_end_transfer(&command, result, bytes, WIRE_COPY_MAP, WIRE_MEMORY_DEVICE,
                      WIRE_MEMORY_PAGEABLE, blocking);
     if (error)
@@ -139,14 +149,20 @@ static uint64_t region_bytes(const struct ocl_command *command, cl_int result, c
     return element * ocl_region_bytes(region);
 }
 
+/* Of an image in the host's memory, with what lies between its rows and slices. */
+static uint64_t image_extent(uint64_t bytes, const size_t *region, size_t row, size_t slice)
+{
+    uint64_t rows = region && row ? row * region[1] * region[2] : bytes;
+    uint64_t slices = region && slice ? slice * region[2] : 0;
+    return rows > slices ? rows : slices;
+}
+
 static cl_int end_image_read(struct ocl_command *command, cl_int result, uint64_t bytes,
                              const void *host, const size_t *region, size_t row, size_t slice,
                              bool blocking)
 {
-    uint64_t rows = region && row ? row * region[1] * region[2] : bytes;
-    uint64_t slices = region && slice ? slice * region[2] : 0;
-    return ocl_end_read(command, result, bytes, WIRE_COPY_ATOH, host, rows > slices ? rows : slices,
-                        blocking);
+    return ocl_end_read(command, result, bytes, WIRE_COPY_ATOH, host,
+                        image_extent(bytes, region, row, slice), blocking);
 }
 
 OCL_COMMAND(clEnqueueReadImage,
@@ -203,8 +219,9 @@ void *CL_API_CALL ocl_clEnqueueMapImage(cl_command_queue queue, cl_mem image, cl
     void *at = OCL_TIMED(&command.call, clEnqueueMapImage, queue, image, blocking, flags, origin,
                          region, row, slice, waits, wait_list, command.event, &result);
     uint64_t bytes = region_bytes(&command, result, image, region);
-    if (at && command.call.live)
-        ocl_region_add(&ocl_mapped, at, bytes, 0);
+    note_map(&command, at, bytes,
+             at ? image_extent(bytes, region, row ? *row : 0, slice ? *slice : 0) : 0, blocking,
+             flags);
     ocl_end_transfer(&command, result, bytes, WIRE_COPY_MAP, WIRE_MEMORY_ARRAY,
                      WIRE_MEMORY_PAGEABLE, blocking);
     if (error)

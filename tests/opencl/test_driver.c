@@ -271,6 +271,19 @@ static cl_int CL_API_CALL release_mem(cl_mem memory)
     return CL_SUCCESS;
 }
 
+static unsigned char mapped[4096];
+static void *CL_API_CALL map(cl_command_queue queue, cl_mem memory, cl_bool blocking,
+                             cl_map_flags flags, size_t offset, size_t bytes, cl_uint waits,
+                             const cl_event *wait_list, cl_event *event, cl_int *error)
+{
+    (void)queue, (void)memory, (void)blocking, (void)flags, (void)offset, (void)bytes, (void)waits,
+        (void)wait_list;
+    if (event)
+        *event = NULL;
+    *error = CL_SUCCESS;
+    return mapped;
+}
+
 static cl_int unseen_calls;
 static cl_int CL_API_CALL mem_free(cl_context context, void *at)
 {
@@ -298,6 +311,7 @@ static const struct _cl_icd_dispatch below = {
     .clEnqueueNDRangeKernel = launch,
     .clEnqueueWriteBuffer = upload,
     .clEnqueueReadBuffer = read_back,
+    .clEnqueueMapBuffer = map,
     .clEnqueueReadBufferRect = read_rectangle,
     .clEnqueueNativeKernel = launch_native,
     .clRetainEvent = retain_event,
@@ -655,6 +669,27 @@ START_TEST(uploads_of_what_is_read)
 }
 END_TEST
 
+/* What is mapped without blocking comes later, but for what the program is to write as a whole. */
+START_TEST(uploads_of_what_is_mapped)
+{
+    static const struct {
+        cl_map_flags flags;
+        bool map_blocks, upload_blocks;
+        unsigned same;
+    } cases[] = {
+        {CL_MAP_READ, false, false, 0},  {CL_MAP_READ | CL_MAP_WRITE, false, false, 0},
+        {CL_MAP_WRITE, false, false, 0}, {CL_MAP_READ, true, false, 28},
+        {CL_MAP_READ, false, true, 28},  {CL_MAP_WRITE_INVALIDATE_REGION, false, false, 28}};
+    cl_command_queue queue = queue_of(0);
+    cl_int result;
+    void *at = layer->clEnqueueMapBuffer(queue, (cl_mem)&memory_object[0], cases[_i].map_blocks,
+                                         cases[_i].flags, 0, sizeof mapped, 0, NULL, NULL, &result);
+    ck_assert_ptr_eq(at, mapped);
+    ck_assert_uint_eq(count_same_uploads(queue, at, sizeof mapped, cases[_i].upload_blocks, NULL),
+                      cases[_i].same);
+}
+END_TEST
+
 static void do_nothing(void *unused)
 {
     (void)unused;
@@ -700,13 +735,13 @@ END_TEST
 
 int main(void)
 {
-    int failed =
-        CHECK_RUN("opencl layer over a made-up driver", start, stop,
-                  {clocks, sizeof clock_cases / sizeof clock_cases[0]}, {profiling_refused, 1},
-                  {out_of_order, 1}, {in_order, 1}, {buffers_end, 1},
-                  {a_buffer_lives_as_long_as_its_parts, 1}, {no_room_for_a_buffer, 1},
-                  {functions_that_are_not_there, 1}, {extensions, 1}, {classes, 1},
-                  {uploads_of_the_same_bytes, 1}, {uploads_that_wait, 3},
-                  {uploads_of_what_is_read, 8}, {uploads_of_what_may_be_written, 2});
+    int failed = CHECK_RUN("opencl layer over a made-up driver", start, stop,
+                           {clocks, sizeof clock_cases / sizeof clock_cases[0]},
+                           {profiling_refused, 1}, {out_of_order, 1}, {in_order, 1},
+                           {buffers_end, 1}, {a_buffer_lives_as_long_as_its_parts, 1},
+                           {no_room_for_a_buffer, 1}, {functions_that_are_not_there, 1},
+                           {extensions, 1}, {classes, 1}, {uploads_of_the_same_bytes, 1},
+                           {uploads_that_wait, 3}, {uploads_of_what_is_read, 8},
+                           {uploads_of_what_is_mapped, 6}, {uploads_of_what_may_be_written, 2});
     return failed | CHECK_RUN("without perfkit", NULL, NULL, {inactive, 1});
 }
