@@ -15,8 +15,8 @@ static const struct {
     {"fp16", PROF_PRECISION_NARROW},       {"f16", PROF_PRECISION_NARROW},
     {"bf16", PROF_PRECISION_NARROW},       {"bfloat16", PROF_PRECISION_NARROW},
     {"bfloat162", PROF_PRECISION_NARROW},  {"hgemm", PROF_PRECISION_NARROW},
-    {"fp8", PROF_PRECISION_NARROW},        {"e4m3", PROF_PRECISION_NARROW},
-    {"e5m2", PROF_PRECISION_NARROW},       {"tf32", PROF_PRECISION_NARROW},
+    {"fp8", PROF_PRECISION_NARROW},        {"fp6", PROF_PRECISION_NARROW},
+    {"fp4", PROF_PRECISION_NARROW},        {"tf32", PROF_PRECISION_NARROW},
     {"tf32f32", PROF_PRECISION_NARROW},    {"tf32tf32", PROF_PRECISION_NARROW},
     {"f16f16", PROF_PRECISION_NARROW},     {"f16f32", PROF_PRECISION_NARROW},
     {"bf16f32", PROF_PRECISION_NARROW},    {"bf16bf16", PROF_PRECISION_NARROW},
@@ -34,8 +34,22 @@ static const struct {
     {"simt", PROF_PRECISION_WIDE},
 };
 
+/* Floating point of 4, 6 or 8 bits is named after its exponent and mantissa: float_e2m1_t,
+ * Float4_e2m1fn_x2 (two of them in a byte; float4 is CUDA's vector of four floats), ue8m0xe4m3. */
+static bool names_a_small_type(const char *word, size_t length)
+{
+    static const char *const types[] = {"e2m1", "e2m3", "e3m2", "e4m3", "e5m2", "e8m0"};
+    for (size_t i = 0; i + 4 <= length; i++)
+        for (size_t t = 0; t < sizeof types / sizeof *types; t++)
+            if (!strncasecmp(word + i, types[t], 4))
+                return true;
+    return false;
+}
+
 static enum prof_precision word_precision(const char *word, size_t length)
 {
+    if (names_a_small_type(word, length))
+        return PROF_PRECISION_NARROW;
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
         if (strlen(words[i].word) == length && !strncasecmp(words[i].word, word, length))
             return words[i].precision;

@@ -48,6 +48,25 @@ START_TEST(names_of_matrix_products)
 }
 END_TEST
 
+/* float4 is a vector of CUDA; Float4_e2m1fn_x2 of PyTorch and float_e2m1_t of CUTLASS have 4 bits.
+ */
+START_TEST(names_of_types)
+{
+    static const char *const narrow[] = {
+        "void k<c10::Float4_e2m1fn_x2>(float*)",
+        "void cutlass::device_kernel<cutlass::float_e2m1_t, float>(x)",
+        "cutlass3x_sm100_bstensorop_gemm_ue8m0xe2m1_ue8m0xe2m1_f32_f32",
+        "void k<__nv_fp8_e4m3>(float4*)",
+        "void at::native::copy<c10::Float8_e4m3fnuz>()",
+        "_Z1kI12float_e3m2_tEvPf"};
+    static const char *const wide[] = {"void k(float4*, int)", "copy_float4", "sgemm_e2"};
+    for (size_t i = 0; i < sizeof narrow / sizeof narrow[0]; i++)
+        ck_assert_msg(prof_name_precision(narrow[i]) == PROF_PRECISION_NARROW, "%s", narrow[i]);
+    for (size_t i = 0; i < sizeof wide / sizeof wide[0]; i++)
+        ck_assert_msg(prof_name_precision(wide[i]) == PROF_PRECISION_WIDE, "%s", wide[i]);
+}
+END_TEST
+
 START_TEST(a_product_is_held_against_the_library_too)
 {
     struct prof_roofline_point p = named("sgemm", "7e7", PRODUCTS);
@@ -121,6 +140,6 @@ START_TEST(sixteen_bits_may_be_either_pipe)
 }
 END_TEST
 
-CHECK_MAIN("roofline of matrix products", names_of_matrix_products,
+CHECK_MAIN("roofline of matrix products", names_of_matrix_products, names_of_types,
            a_product_is_held_against_the_library_too, near_what_the_library_reaches_is_compute,
            the_name_of_a_product_tells_its_pipe, sixteen_bits_may_be_either_pipe)

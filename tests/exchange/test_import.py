@@ -437,6 +437,20 @@ class Ranks(unittest.TestCase):
         self.assertIn("rank 1 came last to 11 of 11 collectives", " ".join(ranks["notes"]))
 
 
+    def test_bytes_of_a_collective(self):
+        """By PyTorch's names of types: Float4_e2m1fn_x2 is two values in a byte, no float; an unknown one says nothing."""
+        known = {"Float": 4, "Half": 2, "BFloat16": 2, "Float8_e4m3fn": 1, "Float8_e8m0fnu": 1, "Float4_e2m1fn_x2": 1, "Int": 4, "Int4": 1,
+                 "UInt16": 2, "UInt7": 1, "QUInt4x2": 1, "ComplexFloat": 8, "ComplexHalf": 4, "Int16": None, "Shorter": None}
+        for kind, size in known.items():
+            path = path_of("type.json")
+            with open(path, "w", encoding="ascii") as out:
+                json.dump({"traceEvents": [{"ph": "X", "pid": 1, "tid": 1, "cat": "cpu_op", "name": "record_param_comms", "ts": 10, "dur": 4, "args": {
+                    "Collective name": "allreduce", "In msg nelems": 1000, "Out msg nelems": 1000, "dtype": kind, "Group size": 2}}]}, out)
+            found = ask(import_file(path, "type.sqlite"), "SELECT f.value FROM range_field f JOIN string n ON n.id = f.name "
+                                                          "WHERE n.value = 'Message size [bytes]'")
+            self.assertEqual((kind, found), (kind, [(1000 * size,)] if size else []))
+
+
 class RoundTrip(unittest.TestCase):
     def both(self, scene):
         middle, back = path_of(scene + "-nsys.sqlite"), path_of(scene + "-back.sqlite")

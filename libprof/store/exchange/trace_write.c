@@ -1,6 +1,7 @@
 /* Events of a Chrome trace to rows in the tables of nsys.h. What torch.profiler writes (the Kineto
  * dialect) is known by its categories and becomes kernels, copies, calls; any other slice is a
  * range of its thread. */
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -246,16 +247,35 @@ static int operator_category(struct trace_sink *sink, const struct trace_event *
                : -1;
 }
 
-/* What PyTorch says of a collective operation: see RANGE of SINK_SQL_MAP. Bytes as NCCL counts
- * them: what one rank gives, or gets of a reduce-scatter. */
-static void bind_collective(sqlite3_stmt *sql, const struct trace_event *event)
+/* Of PyTorch's scalar types. Those of one digit of bits (Float8_e5m2, Int4, Float4_e2m1fn_x2) take
+ * a byte: smaller values are counted by the byte that holds them. 0 = unknown. */
+static int element_bytes(const char *type)
 {
     static const struct {
         const char *name;
         int bytes;
-    } elements[] = {{"Float8", 1}, {"Float", 4},     {"Half", 2},    {"BFloat16", 2}, {"Double", 8},
-                    {"Long", 8},   {"Int", 4},       {"Byte", 1},    {"Char", 1},     {"Bool", 1},
-                    {"Short", 2},  {"ComplexD", 16}, {"ComplexF", 8}};
+    } types[] = {{"Float", 4},          {"Half", 2},   {"BFloat16", 2},    {"Double", 8},
+                 {"Long", 8},           {"Int", 4},    {"Byte", 1},        {"Char", 1},
+                 {"Bool", 1},           {"Short", 2},  {"ComplexHalf", 4}, {"ComplexFloat", 8},
+                 {"ComplexDouble", 16}, {"UInt16", 2}, {"UInt32", 4},      {"UInt64", 8},
+                 {"QInt32", 4},         {"Bits16", 2}};
+    static const char *const of_a_byte[] = {"Float", "Int", "UInt", "QInt", "QUInt", "Bits"};
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (!strcmp(type, types[i].name))
+            return types[i].bytes;
+    for (size_t i = 0; i < sizeof of_a_byte / sizeof *of_a_byte; i++)
+        if (!strncmp(type, of_a_byte[i], strlen(of_a_byte[i]))) {
+            const char *bits = type + strlen(of_a_byte[i]);
+            if (*bits >= '1' && *bits <= '8' && !isdigit((unsigned char)bits[1]))
+                return 1;
+        }
+    return 0;
+}
+
+/* What PyTorch says of a collective operation: see RANGE of SINK_SQL_MAP. Bytes as NCCL counts
+ * them: what one rank gives, or gets of a reduce-scatter. */
+static void bind_collective(sqlite3_stmt *sql, const struct trace_event *event)
+{
     const char *name = trace_text(event, TRACE_TEXT_COLLECTIVE),
                *type = trace_text(event, TRACE_TEXT_ELEMENT);
     enum trace_number which =
@@ -266,14 +286,10 @@ static void bind_collective(sqlite3_stmt *sql, const struct trace_event *event)
         const struct trace_bytes *text = &event->texts[texts[i]];
         sqlite3_bind_text(sql, 8 + i, text->count ? text->data : NULL, -1, SQLITE_STATIC);
     }
-    for (size_t i = 0; i < sizeof elements / sizeof *elements; i++) {
-        int64_t count = trace_event_has(event, which) ? event->numbers[which] : -1;
-        if (strncmp(type, elements[i].name, strlen(elements[i].name)) || count < 0 ||
-            count > FEED_FARTHEST_NS / 16)
-            continue;
-        sqlite3_bind_int64(sql, 11, count * elements[i].bytes);
-        break;
-    }
+    int64_t count = trace_event_has(event, which) ? event->numbers[which] : -1;
+    int bytes = element_bytes(type);
+    if (bytes && count >= 0 && count <= FEED_FARTHEST_NS / 16)
+        sqlite3_bind_int64(sql, 11, count * bytes);
 }
 
 bool trace_put_range(struct trace_sink *sink, int type, const struct opened *range,
