@@ -18,6 +18,7 @@ import contextlib
 import json
 import os
 import re
+import reprlib
 import subprocess
 import sys
 import tempfile
@@ -27,6 +28,7 @@ import pytest
 
 _REGION = "perfkit_region"
 _SETTINGS = {"baseline": None, "iteration": None, "skip": None, "runs": 3, "options": ()}
+_MAX_RUNS, _MAX_SKIP = 1000, 1_000_000_000
 
 
 def pytest_addoption(parser):
@@ -78,7 +80,32 @@ def pytest_itemcollected(item):
         return
     if not isinstance(item, pytest.Function) or (item.cls and issubclass(item.cls, unittest.TestCase)):
         raise pytest.UsageError(f"{item.nodeid}: perfkit_gate needs a test function, not one of unittest")
+    for marker in item.iter_markers("perfkit_gate"):
+        wrong = "settings need their names, as runs=5" if marker.args else _what_is_wrong(marker.kwargs)
+        if wrong:
+            raise pytest.UsageError(f"{item.nodeid}: perfkit_gate: {wrong}")
     item.fixturenames = []
+
+
+def _what_is_wrong(settings):
+    """The first setting that cannot be used, in a sentence; None when all can be."""
+    unknown = sorted(set(settings) - set(_SETTINGS))
+    if unknown:
+        return f"no such setting: {', '.join(unknown)}; there are {', '.join(_SETTINGS)}"
+    for name, value in settings.items():
+        if name in ("runs", "skip"):
+            least, most = (1, _MAX_RUNS) if name == "runs" else (0, _MAX_SKIP)
+            good = type(value) is int and least <= value <= most or name == "skip" and value is None
+            wanted = f"a whole number from {least} to {most}"
+        elif name == "options":
+            good = isinstance(value, (list, tuple)) and all(isinstance(word, str) and word and "\0" not in word for word in value)
+            wanted = "a list of options of perfkit run, as [\"--stacks\"]"
+        else:
+            good = value is None or isinstance(value, str) and value.strip() and "\0" not in value
+            wanted = "a name"
+        if not good:
+            return f"{name}={reprlib.repr(value)}: must be {wanted}"
+    return None
 
 
 def pytest_sessionstart(session):
@@ -154,9 +181,9 @@ def _judge(item, settings, run, dormant=False):
     """Record `run`, which gets the words before its command, as often as the settings say; save it, or fail as the gate does.
     Without a baseline it runs once all the same: what it asserts has to hold."""
     import perfkit
-    unknown = sorted(set(settings) - set(_SETTINGS))
-    if unknown:
-        raise pytest.UsageError(f"{item.nodeid}: perfkit_gate has no {', '.join(unknown)}")
+    wrong = _what_is_wrong(settings)
+    if wrong:
+        pytest.fail(f"perfkit_gate: {wrong}", pytrace=False)
     settings = {**_SETTINGS, **settings}
     config, program = item.config, perfkit._program()
     name = settings["baseline"] or item.nodeid

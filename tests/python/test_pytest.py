@@ -114,6 +114,32 @@ class Gate(unittest.TestCase):
             file.write("import unittest, pytest\nclass Old(unittest.TestCase):\n    @pytest.mark.perfkit_gate\n    def test_a(self): pass\n")
         self.assertIn("perfkit_gate needs a test function, not one of unittest", run("test_old.py", "--perfkit-gate")[1])
 
+    def test_wrong_settings(self):
+        """Of the marker: an error of usage before anything runs. Of the fixture: that test fails. Neither says Traceback."""
+        wrong = {"runs=0": "runs=0: must be a whole number from 1 to 1000", "runs=-3": "runs=-3: must be", "runs='5'": "runs='5': must be",
+                 "runs=10**30": "must be a whole number from 1 to 1000", "runs=True": "runs=True: must be", "runs=None": "runs=None: must be",
+                 "runs=2.5": "runs=2.5: must be", "skip=-1": "skip=-1: must be a whole number from 0 to", "skip='x'": "skip='x': must be",
+                 "options='--stacks'": "options='--stacks': must be a list", "options=[1]": "options=[1]: must be a list",
+                 "iteration=''": "iteration='': must be a name", "baseline=7": "baseline=7: must be a name",
+                 "baseline='a' + chr(0)": "must be a name", "times=3": "no such setting: times; there are baseline, "}
+        source, calls = os.path.join(work, "test_settings.py"), []
+        for number, setting in enumerate(wrong):
+            calls.append(f"def test_{number}(perfkit_gate):\n    perfkit_gate(['true'], {setting})\n")
+        with open(source, "w", encoding="utf-8") as file:
+            file.write("".join(calls))
+        text = run("test_settings.py", "--perfkit-gate")[1]
+        self.assertIn(f"{len(wrong)} failed", text)
+        for sentence in wrong.values():
+            self.assertIn("perfkit_gate: " + sentence if "=" in sentence else sentence, text)
+        self.assertNotIn("Traceback", text)
+        for setting in ("runs=0", "times=3", "5"):
+            with open(source, "w", encoding="utf-8") as file:
+                file.write(f"import pytest\n@pytest.mark.perfkit_gate({setting})\ndef test_a(): pass\n")
+            text = run("test_settings.py", "--perfkit-gate")[1]
+            self.assertIn("perfkit_gate: " + wrong.get(setting, "settings need their names, as runs=5"), text)
+            self.assertRegex(text, "(?m)^ERROR: ")
+            self.assertNotIn("Traceback", text)
+
 
 if __name__ == "__main__":
     if not importlib.util.find_spec("pytest"):
