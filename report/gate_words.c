@@ -450,7 +450,7 @@ static const struct prof_compared *answering_row(const struct prof_comparison *c
     return answer;
 }
 
-/* Is the answering time slower beyond noise, but by less than matters? */
+/* Is the answering time slower by more than noise, but by less than matters? */
 static bool is_slower(const struct prof_comparison *c)
 {
     const struct prof_compared *row = answering_row(c);

@@ -123,7 +123,7 @@ struct side {
  * the next one, so it follows their drift. */
 struct walk {
     struct side source, reference;
-    size_t at, its; /* the next pair; before the first operation: beyond the last one */
+    size_t at, its; /* the next pair; before the first operation: after the last one */
     int step;       /* 1 or -1 */
     int64_t offsets[RECENT], rests[RECENT];
     size_t seen;
