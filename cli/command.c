@@ -429,8 +429,8 @@ bool cli_parse(const struct cli_command *command, int argc, char **argv, void *v
         return false;
     }
     if (count > command->most) {
-        cli_say(command->name, "'%s' is one argument too many: see perfkit help %s",
-                operands->values[command->most], command->name);
+        cli_say(command->name, "'%s' is one argument too many: at most %u (see perfkit help %s)",
+                operands->values[command->most], command->most, command->name);
         return false;
     }
     for (unsigned i = 0; command->operand == CLI_FILE && i < count; i++) {

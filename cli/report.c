@@ -583,8 +583,8 @@ const struct cli_command report_command = {
     .operands = "[BEFORE...] [FILE]",
     .text = "Reads a capture and prints what the GPU did and for how long. Without a file: the "
             "newest capture of the current folder. Every report says whether the capture is "
-            "complete, and what was lost if it is not. With --html it also takes several captures: "
-            "the last is the candidate, the first the baseline.",
+            "complete, and what was lost if it is not. With --html it also takes several captures, "
+            "16 at most: the last is the candidate, the first the baseline.",
     .options = report_options,
     .examples = report_examples,
     .variables = report_variables,
