@@ -130,7 +130,9 @@ void prof_report_finding_saving(const struct prof_findings *findings,
                  prof_percent((double)finding->rule_bound_ns / (double)window).text,
                  prof_duration_ns(window).text, prof_count((int64_t)finding->phases).text);
     else if (finding->bound_ns != PROF_UNKNOWN && finding->bound_share < TAKEN && alone[0])
-        snprintf(out, size, "saves at most %s, %s of %s, on its own",
+        snprintf(out, size, "saves %s%s after other fixes; %s, %s of %s, on its own",
+                 finding->bound_ns > 0 ? "at most " : "nothing",
+                 finding->bound_ns > 0 ? prof_duration_ns(finding->bound_ns).text : "",
                  prof_duration_ns(finding->alone_ns).text, prof_percent(finding->alone_share).text,
                  prof_duration_ns(window).text);
     else if (finding->bound_ns != PROF_UNKNOWN)
@@ -376,6 +378,9 @@ void prof_report_finding_terms(const struct prof_finding *finding, char *out, si
     }
     if (finding->same_cause && *out)
         prof_append(out, size, ", most of it in %s (same cause)", finding->same_cause->id);
+    if (*out && finding->bound_ns > 0)
+        prof_append(out, size, "; %s of the bound expected",
+                    prof_percent(finding->confidence).text);
 }
 
 /* The lines of the program behind a finding's places, each once: "launch (a.c:5) < step; before
@@ -496,7 +501,9 @@ void prof_report_text_findings(const struct prof_report_page *page,
     else if (count && !page->all)
         fprintf(page->out, "  perfkit explain RULE says why\n");
     if (count && page->all)
-        fprintf(page->out, "  perfkit explain RULE says why, and how the bound is computed\n");
+        prof_report_wrap(page, 2, "",
+                         "perfkit explain RULE says why, and how the bound is computed; the order "
+                         "is by severity, then by the expected part of the bound");
     if (how_many != PROF_REPORT_FINDINGS_ALL)
         return;
     for (size_t i = 0; i < findings->abstention_count; i++) {

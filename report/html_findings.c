@@ -245,9 +245,11 @@ void prof_html_put_findings(FILE *out, const struct prof_html_page *page)
         fputs("<p class=\"faint\">", out);
         line[0] = 'A';
         prof_html_text(out, line);
-        fputs(". What it saves is an upper bound; bounds add up to no more than that time. "
-              "<code>perfkit explain RULE</code> shows how each is computed.</p>\n",
-              out);
+        fputs(
+            ". What it saves is an upper bound; bounds add up to no more than that time. The order "
+            "is by severity, then by the part of the bound that is expected. <code>perfkit explain "
+            "RULE</code> shows how each is computed.</p>\n",
+            out);
     }
     prof_report_overhead(page->data, line, sizeof line);
     if (line[0]) {

@@ -407,6 +407,8 @@ def compare(o, name):
     return wrong, compared
 
 
+SEVERITIES = ["critical", "warning", "info"]
+
 # ---- findings --------------------------------------------------------------------------------------
 
 
@@ -431,6 +433,28 @@ def check_finding(finding):
     left = re.findall(r"(?<![\w:/.<,-])\d[\d.,]*", seen)
     if left:
         yield "%s: figures %s are none of the numbers: %s" % (finding["rule"], left, finding["seen"])
+
+
+def check_order(o):
+    """What does not hold of the order of findings: one in all lists, the worst severity first, and a rule's phases by their bound."""
+    rows = o.json["findings"]["rows"]
+    rules = [row["rule"] for row in rows]
+    page = o.written("--html").decode("utf-8", "replace")
+    lists = {"text": re.findall(r"(?<= )([a-z-]+) \((?:info|warning|critical)\)", o.text),
+             "html": re.findall(r"<summary><h3 id=\"finding-\d+-title\">.*?<code>(.*?)</code></h3>", page),
+             "sql": [row["rule"] for row in json.loads(o.run("sql", o.capture, "--json", "SELECT rule FROM findings"))]}
+    for name, listed in lists.items():
+        if listed != rules:
+            yield "findings of %s are in another order than in json: %s, %s" % (name, listed, rules)
+    top = [row["rule"] for row in o.top["findings"]["rows"]] if o.finished else rules
+    if list(dict.fromkeys(top)) != list(dict.fromkeys(rules)):
+        yield "findings of top are in another order than in json: %s, %s" % (top, rules)
+    for first, second in zip(rows, rows[1:]):
+        if SEVERITIES.index(first["severity"]) > SEVERITIES.index(second["severity"]):
+            yield "%s (%s) is before %s (%s)" % (first["rule"], first["severity"], second["rule"], second["severity"])
+        if first["rule"] == second["rule"] and first["severity"] == second["severity"] and \
+                (first["bound_ns"] or 0) < (second["bound_ns"] or 0) and first["rule_bound_ns"] == second["rule_bound_ns"]:
+            yield "%s: %s before %s" % (first["rule"], first["bound_ns"], second["bound_ns"])
 
 
 # ---- captures --------------------------------------------------------------------------------------
@@ -479,6 +503,7 @@ def captures(perfkit, tool, source, work, build):
 def check(perfkit, name, file):
     o = Outputs(perfkit, file)
     wrong, compared = compare(o, name)
+    wrong += ["%s: %s" % (name, what) for what in check_order(o)]
     for finding in o.json["findings"]["rows"]:
         wrong += ["%s: %s" % (name, what) for what in check_finding(finding)]
     o.db.close()

@@ -187,9 +187,13 @@ static int is_behind(const struct prof_finding *finding)
     return is_priced(finding) || finding->severity == PROF_SEVERITY_INFO;
 }
 
+/* Rows of a rule by what is printed of them. */
+PROF_ORDER(largest_bound_first, struct prof_finding, strcmp(x->rule->id, y->rule->id),
+           prof_compare_subjects(x, y), PROF_DESCENDING(bound_ns), by_rule(x, y))
+
 PROF_ORDER(worst_finding_first, struct prof_finding, PROF_DESCENDING(severity),
            PROF_ASCENDING(hint), is_behind(x) - is_behind(y), PROF_ASCENDING(names_no_cause),
-           PROF_COMPARE(expected_ns(y), expected_ns(x)), by_rule(x, y))
+           PROF_COMPARE(expected_ns(y), expected_ns(x)), largest_bound_first(x, y))
 
 void prof_order_findings(struct prof_findings *result, int64_t window_ns)
 {
