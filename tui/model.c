@@ -137,18 +137,38 @@ void tui_kept_read_places(struct tui_kept *kept, struct prof_capture *tail)
 /* Copies of the small tables, so that views need no open file: processes, devices, streams, launch
  * configurations, and what the capture says of itself. */
 
-static char *copy_text_or_null(const char *text)
+#define AT(type, member) offsetof(struct type, member)
+static const size_t info_texts[] = {
+    AT(prof_info, state_text), AT(prof_info, perfkit_version), AT(prof_info, command),
+    AT(prof_info, host),       AT(prof_info, kernel),          AT(prof_info, cpu),
+    AT(prof_info, trace),      AT(prof_info, kernel_filter),   AT(prof_info, spool)};
+static const size_t stream_texts[] = {AT(prof_stream, name)};
+static const size_t process_texts[] = {AT(prof_process, command), AT(prof_process, end_reason),
+                                       AT(prof_process, host)};
+static const size_t device_texts[] = {
+    AT(prof_device, api),    AT(prof_device, name),  AT(prof_device, vendor),
+    AT(prof_device, driver), AT(prof_device, uuid),  AT(prof_device, kind),
+    AT(prof_device, label),  AT(prof_device, title), AT(prof_device, full_name)};
+#define ALL(texts) texts, sizeof texts / sizeof *texts
+
+static void free_texts(void *values, const size_t *texts, size_t count)
 {
-    char *copy = text ? strdup(text) : NULL;
-    if (text && !copy)
-        prof_note(PROF_NOMEM);
-    return copy;
+    for (size_t i = 0; i < count; i++) {
+        const char **text = (const char **)((char *)values + texts[i]);
+        free((char *)(uintptr_t)*text);
+    }
 }
 
-/* Texts of our own look like borrowed ones to readers. */
-static void free_const_text(const char *text)
+/* The texts of what was copied from the capture become our own; NULL stays. */
+static void own_texts(void *values, const size_t *texts, size_t count)
 {
-    free((char *)(uintptr_t)text);
+    for (size_t i = 0; i < count; i++) {
+        const char **text = (const char **)((char *)values + texts[i]);
+        bool any = *text;
+        *text = any ? strdup(*text) : NULL;
+        if (any && !*text)
+            prof_note(PROF_NOMEM);
+    }
 }
 
 const struct tui_stream *tui_model_stream(const struct tui_model *model, int64_t id)
@@ -175,37 +195,15 @@ const struct tui_device *tui_model_device(const struct tui_model *model, int64_t
     return i == SIZE_MAX ? NULL : &model->devices.data[i];
 }
 
-static void free_info(struct prof_info *info)
-{
-    free_const_text(info->state_text);
-    free_const_text(info->perfkit_version);
-    free_const_text(info->command);
-    free_const_text(info->host);
-    free_const_text(info->kernel);
-    free_const_text(info->cpu);
-    free_const_text(info->trace);
-    free_const_text(info->kernel_filter);
-    free_const_text(info->spool);
-}
-
 static void take_info(struct tui_model *model)
 {
-    const struct prof_info *given = prof_info(model->capture);
     struct prof_info *info = &model->info;
     if (model->own_info)
-        free_info(info);
-    *info = *given;
+        free_texts(info, ALL(info_texts));
+    *info = *prof_info(model->capture);
     info->path = model->path;
     info->directory = info->boot_id = NULL;
-    info->state_text = copy_text_or_null(given->state_text);
-    info->perfkit_version = copy_text_or_null(given->perfkit_version);
-    info->command = copy_text_or_null(given->command);
-    info->host = copy_text_or_null(given->host);
-    info->kernel = copy_text_or_null(given->kernel);
-    info->cpu = copy_text_or_null(given->cpu);
-    info->trace = copy_text_or_null(given->trace);
-    info->kernel_filter = copy_text_or_null(given->kernel_filter);
-    info->spool = copy_text_or_null(given->spool);
+    own_texts(info, ALL(info_texts));
     model->own_info = true;
 }
 
@@ -222,9 +220,9 @@ static bool take_streams(struct tui_model *model)
             *fresh = (struct tui_stream){.last_second = PROF_UNKNOWN};
         }
         struct tui_stream *stream = &model->streams.data[i];
-        free_const_text(stream->values.name);
+        free_texts(&stream->values, ALL(stream_texts));
         stream->values = list[i];
-        stream->values.name = copy_text_or_null(list[i].name);
+        own_texts(&stream->values, ALL(stream_texts));
         stream->values.clock = NULL;
         stream->values.api = !list[i].api                     ? NULL
                              : !strcmp(list[i].api, "cuda")   ? "cuda"
@@ -246,29 +244,12 @@ static bool take_processes(struct tui_model *model)
             *fresh = (struct tui_process){0};
         }
         struct prof_process *values = &model->processes.data[i].values;
-        free_const_text(values->command);
-        free_const_text(values->end_reason);
-        free_const_text(values->host);
+        free_texts(values, ALL(process_texts));
         *values = list[i];
         values->birth = NULL;
-        values->command = copy_text_or_null(list[i].command);
-        values->end_reason = copy_text_or_null(list[i].end_reason);
-        values->host = copy_text_or_null(list[i].host);
+        own_texts(values, ALL(process_texts));
     }
     return true;
-}
-
-static void free_device(struct prof_device *values)
-{
-    free_const_text(values->api);
-    free_const_text(values->name);
-    free_const_text(values->vendor);
-    free_const_text(values->driver);
-    free_const_text(values->uuid);
-    free_const_text(values->kind);
-    free_const_text(values->label);
-    free_const_text(values->title);
-    free_const_text(values->full_name);
 }
 
 static bool take_devices(struct tui_model *model)
@@ -283,17 +264,9 @@ static bool take_devices(struct tui_model *model)
             *fresh = (struct tui_device){0};
         }
         struct prof_device *values = &model->devices.data[i].values;
-        free_device(values);
+        free_texts(values, ALL(device_texts));
         *values = list[i];
-        values->api = copy_text_or_null(list[i].api);
-        values->name = copy_text_or_null(list[i].name);
-        values->vendor = copy_text_or_null(list[i].vendor);
-        values->driver = copy_text_or_null(list[i].driver);
-        values->uuid = copy_text_or_null(list[i].uuid);
-        values->kind = copy_text_or_null(list[i].kind);
-        values->label = copy_text_or_null(list[i].label);
-        values->title = copy_text_or_null(list[i].title);
-        values->full_name = copy_text_or_null(list[i].full_name);
+        own_texts(values, ALL(device_texts));
     }
     return true;
 }
@@ -328,16 +301,13 @@ static enum prof_status tui_lookups_take(struct tui_model *model, struct prof_er
 static void tui_lookups_free(struct tui_model *model)
 {
     if (model->own_info)
-        free_info(&model->info);
+        free_texts(&model->info, ALL(info_texts));
     for (size_t i = 0; i < model->streams.count; i++)
-        free_const_text(model->streams.data[i].values.name);
-    for (size_t i = 0; i < model->processes.count; i++) {
-        free_const_text(model->processes.data[i].values.command);
-        free_const_text(model->processes.data[i].values.end_reason);
-        free_const_text(model->processes.data[i].values.host);
-    }
+        free_texts(&model->streams.data[i].values, ALL(stream_texts));
+    for (size_t i = 0; i < model->processes.count; i++)
+        free_texts(&model->processes.data[i].values, ALL(process_texts));
     for (size_t i = 0; i < model->devices.count; i++)
-        free_device(&model->devices.data[i].values);
+        free_texts(&model->devices.data[i].values, ALL(device_texts));
     prof_array_free(&model->streams);
     prof_array_free(&model->processes);
     prof_array_free(&model->devices);
