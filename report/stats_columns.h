@@ -134,6 +134,14 @@ const char *prof_stat_xyz(const int64_t xyz[3], char *out, size_t size);
                                           struct prof_error *err);
 PROF_STATS(PROF_STAT_DECLARE, PROF_STAT_DECLARE)
 
+/* A walk that is another with arguments. */
+#define STAT_WALK(function, ...)                                                                   \
+    enum prof_status prof_stat_##function(struct prof_report_row_walk *walk,                       \
+                                          struct prof_error *err)                                  \
+    {                                                                                              \
+        return __VA_ARGS__;                                                                        \
+    }
+
 /* In the order of PROF_STATS, ended by one without a name. Static. */
 extern const struct prof_report_table prof_report_stats[];
 

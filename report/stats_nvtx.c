@@ -59,22 +59,9 @@ static enum prof_status walk_range_rows(struct prof_report_row_walk *walk, unsig
     return status;
 }
 
-enum prof_status prof_stat_nvtx_sum(struct prof_report_row_walk *walk, struct prof_error *err)
-{
-    return walk_range_rows(walk, PUSH_POP | START_END, err);
-}
-
-enum prof_status prof_stat_nvtx_pushpop_sum(struct prof_report_row_walk *walk,
-                                            struct prof_error *err)
-{
-    return walk_range_rows(walk, PUSH_POP, err);
-}
-
-enum prof_status prof_stat_nvtx_startend_sum(struct prof_report_row_walk *walk,
-                                             struct prof_error *err)
-{
-    return walk_range_rows(walk, START_END, err);
-}
+STAT_WALK(nvtx_sum, walk_range_rows(walk, PUSH_POP | START_END, err))
+STAT_WALK(nvtx_pushpop_sum, walk_range_rows(walk, PUSH_POP, err))
+STAT_WALK(nvtx_startend_sum, walk_range_rows(walk, START_END, err))
 
 /* ---- one by one ------------------------------------------------------------------------------ */
 
@@ -211,17 +198,8 @@ static enum prof_status walk_instances(struct prof_report_row_walk *walk, bool p
     return status;
 }
 
-enum prof_status prof_stat_nvtx_pushpop_trace(struct prof_report_row_walk *walk,
-                                              struct prof_error *err)
-{
-    return walk_instances(walk, false, err);
-}
-
-enum prof_status prof_stat_nvtx_gpu_proj_trace(struct prof_report_row_walk *walk,
-                                               struct prof_error *err)
-{
-    return walk_instances(walk, true, err);
-}
+STAT_WALK(nvtx_pushpop_trace, walk_instances(walk, false, err))
+STAT_WALK(nvtx_gpu_proj_trace, walk_instances(walk, true, err))
 
 /* ---- projected, by name ---------------------------------------------------------------------- */
 

@@ -70,15 +70,8 @@ static enum prof_status walk_kernels(struct prof_report_row_walk *walk, enum pro
     return status;
 }
 
-enum prof_status prof_stat_kern_sum(struct prof_report_row_walk *walk, struct prof_error *err)
-{
-    return walk_kernels(walk, PROF_BY_NAME, err);
-}
-
-enum prof_status prof_stat_kern_gb_sum(struct prof_report_row_walk *walk, struct prof_error *err)
-{
-    return walk_kernels(walk, PROF_BY_SHAPE, err);
-}
+STAT_WALK(kern_sum, walk_kernels(walk, PROF_BY_NAME, err))
+STAT_WALK(kern_gb_sum, walk_kernels(walk, PROF_BY_SHAPE, err))
 
 /* ---- copies and fills ------------------------------------------------------------------------ */
 
@@ -283,15 +276,8 @@ static enum prof_status walk_work(struct prof_report_row_walk *walk, bool with_c
     return status;
 }
 
-enum prof_status prof_stat_gpu_sum(struct prof_report_row_walk *walk, struct prof_error *err)
-{
-    return walk_work(walk, false, err);
-}
-
-enum prof_status prof_stat_api_gpu_sum(struct prof_report_row_walk *walk, struct prof_error *err)
-{
-    return walk_work(walk, true, err);
-}
+STAT_WALK(gpu_sum, walk_work(walk, false, err))
+STAT_WALK(api_gpu_sum, walk_work(walk, true, err))
 
 /* ---- unified memory -------------------------------------------------------------------------- */
 

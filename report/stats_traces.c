@@ -78,10 +78,7 @@ static enum prof_status walk_events(struct prof_report_row_walk *walk, uint32_t 
     return prof_events_close(events, err);
 }
 
-enum prof_status prof_stat_api_trace(struct prof_report_row_walk *walk, struct prof_error *err)
-{
-    return walk_events(walk, PROF_EVENTS(PROF_EVENT_API), NULL, err);
-}
+STAT_WALK(api_trace, walk_events(walk, PROF_EVENTS(PROF_EVENT_API), NULL, err))
 
 /* ---- work of devices ------------------------------------------------------------------------- */
 
@@ -187,10 +184,7 @@ static void describe_work(const struct prof_report_row_walk *walk, struct event_
     }
 }
 
-enum prof_status prof_stat_gpu_trace(struct prof_report_row_walk *walk, struct prof_error *err)
-{
-    return walk_events(walk, PROF_EVENTS_DEVICE, describe_work, err);
-}
+STAT_WALK(gpu_trace, walk_events(walk, PROF_EVENTS_DEVICE, describe_work, err))
 
 /* ---- launches -------------------------------------------------------------------------------- */
 

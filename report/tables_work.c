@@ -409,8 +409,6 @@ const struct prof_report_table prof_report_lines_table = {
 
 /* ---- what only some programs have ------------------------------------------------------------ */
 
-#define ACTIVITY(row) ((const struct prof_activity_row *)(row))
-
 /* What all families of activities have. */
 #define ACTIVITY_TIMES                                                                             \
     INT64("total_ns", "Total", NS, 1, prof_activity_row, duration_ns.sum),                         \
@@ -422,23 +420,13 @@ const struct prof_report_table prof_report_lines_table = {
         INT64("min_ns", "Min", NS, 0, prof_activity_row, duration_ns.min),                         \
         INT64("max_ns", "Max", NS, 3, prof_activity_row, duration_ns.max)
 
-static const struct prof_activity_summary *summary(const struct prof_report_data *data,
-                                                   enum prof_activity which)
-{
-    return &data->activities[which];
-}
-
-static const void *activity_rows(const struct prof_report_data *data, enum prof_activity which,
-                                 size_t *count)
-{
-    *count = summary(data, which)->count;
-    return summary(data, which)->rows;
-}
+#define ACTIVITY_ROWS(name, which)                                                                 \
+    TABLE_ROWS(name, data->activities[which].rows, data->activities[which].count)
 
 static void totals_of(const struct prof_report_data *data, enum prof_activity which,
                       const char *what, char *out, size_t size)
 {
-    const struct prof_activity_summary *all = summary(data, which);
+    const struct prof_activity_summary *all = &data->activities[which];
     snprintf(out, size, "%s %s%s, %s", prof_count(all->events).text, what,
              all->events == 1 ? "" : "s", prof_duration_ns(all->listed_ns).text);
 }
@@ -452,10 +440,7 @@ static const struct prof_report_column graph_columns[] = {
     {0},
 };
 
-static const void *graph_rows(const struct prof_report_data *data, size_t *count)
-{
-    return activity_rows(data, PROF_ACTIVITY_GRAPHS, count);
-}
+ACTIVITY_ROWS(graph, PROF_ACTIVITY_GRAPHS)
 
 static void graph_totals(const struct prof_report_data *data, char *out, size_t size)
 {
@@ -484,14 +469,11 @@ static const struct prof_report_column overhead_columns[] = {
     {0},
 };
 
-static const void *overhead_rows(const struct prof_report_data *data, size_t *count)
-{
-    return activity_rows(data, PROF_ACTIVITY_OVERHEAD, count);
-}
+ACTIVITY_ROWS(overhead, PROF_ACTIVITY_OVERHEAD)
 
 static void overhead_totals(const struct prof_report_data *data, char *out, size_t size)
 {
-    const struct prof_activity_summary *all = summary(data, PROF_ACTIVITY_OVERHEAD);
+    const struct prof_activity_summary *all = &data->activities[PROF_ACTIVITY_OVERHEAD];
     double wall = all->wall_ns > 0 ? (double)all->wall_ns : 0.0 / 0.0;
     snprintf(out, size, "%s in all, %s of the wall time", prof_duration_ns(all->listed_ns).text,
              prof_percent((double)all->listed_ns / wall).text);
@@ -515,10 +497,7 @@ static const struct prof_report_column jit_columns[] = {
     {0},
 };
 
-static const void *jit_rows(const struct prof_report_data *data, size_t *count)
-{
-    return activity_rows(data, PROF_ACTIVITY_JIT, count);
-}
+ACTIVITY_ROWS(jit, PROF_ACTIVITY_JIT)
 
 static void jit_totals(const struct prof_report_data *data, char *out, size_t size)
 {
@@ -548,14 +527,11 @@ static const struct prof_report_column migration_columns[] = {
     {0},
 };
 
-static const void *migration_rows(const struct prof_report_data *data, size_t *count)
-{
-    return activity_rows(data, PROF_ACTIVITY_MIGRATIONS, count);
-}
+ACTIVITY_ROWS(migration, PROF_ACTIVITY_MIGRATIONS)
 
 static void migration_totals(const struct prof_report_data *data, char *out, size_t size)
 {
-    const struct prof_activity_summary *all = summary(data, PROF_ACTIVITY_MIGRATIONS);
+    const struct prof_activity_summary *all = &data->activities[PROF_ACTIVITY_MIGRATIONS];
     int64_t bytes = 0, faults = 0;
     for (size_t i = 0; i < all->count; i++) {
         bytes = prof_add(bytes, all->rows[i].bytes > 0 ? all->rows[i].bytes : 0);
