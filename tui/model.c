@@ -151,7 +151,7 @@ static const size_t device_texts[] = {
     AT(prof_device, label),  AT(prof_device, title), AT(prof_device, full_name)};
 #define ALL(texts) texts, sizeof texts / sizeof *texts
 
-static void free_texts(void *values, const size_t *texts, size_t count)
+static void free_own_texts(void *values, const size_t *texts, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         const char **text = (const char **)((char *)values + texts[i]);
@@ -199,7 +199,7 @@ static void take_info(struct tui_model *model)
 {
     struct prof_info *info = &model->info;
     if (model->own_info)
-        free_texts(info, ALL(info_texts));
+        free_own_texts(info, ALL(info_texts));
     *info = *prof_info(model->capture);
     info->path = model->path;
     info->directory = info->boot_id = NULL;
@@ -220,7 +220,7 @@ static bool take_streams(struct tui_model *model)
             *fresh = (struct tui_stream){.last_second = PROF_UNKNOWN};
         }
         struct tui_stream *stream = &model->streams.data[i];
-        free_texts(&stream->values, ALL(stream_texts));
+        free_own_texts(&stream->values, ALL(stream_texts));
         stream->values = list[i];
         own_texts(&stream->values, ALL(stream_texts));
         stream->values.clock = NULL;
@@ -244,7 +244,7 @@ static bool take_processes(struct tui_model *model)
             *fresh = (struct tui_process){0};
         }
         struct prof_process *values = &model->processes.data[i].values;
-        free_texts(values, ALL(process_texts));
+        free_own_texts(values, ALL(process_texts));
         *values = list[i];
         values->birth = NULL;
         own_texts(values, ALL(process_texts));
@@ -264,7 +264,7 @@ static bool take_devices(struct tui_model *model)
             *fresh = (struct tui_device){0};
         }
         struct prof_device *values = &model->devices.data[i].values;
-        free_texts(values, ALL(device_texts));
+        free_own_texts(values, ALL(device_texts));
         *values = list[i];
         own_texts(values, ALL(device_texts));
     }
@@ -301,13 +301,13 @@ static enum prof_status tui_lookups_take(struct tui_model *model, struct prof_er
 static void tui_lookups_free(struct tui_model *model)
 {
     if (model->own_info)
-        free_texts(&model->info, ALL(info_texts));
+        free_own_texts(&model->info, ALL(info_texts));
     for (size_t i = 0; i < model->streams.count; i++)
-        free_texts(&model->streams.data[i].values, ALL(stream_texts));
+        free_own_texts(&model->streams.data[i].values, ALL(stream_texts));
     for (size_t i = 0; i < model->processes.count; i++)
-        free_texts(&model->processes.data[i].values, ALL(process_texts));
+        free_own_texts(&model->processes.data[i].values, ALL(process_texts));
     for (size_t i = 0; i < model->devices.count; i++)
-        free_texts(&model->devices.data[i].values, ALL(device_texts));
+        free_own_texts(&model->devices.data[i].values, ALL(device_texts));
     prof_array_free(&model->streams);
     prof_array_free(&model->processes);
     prof_array_free(&model->devices);
