@@ -3,9 +3,10 @@
  *
  *     state            descriptors, signal mask and dispositions, limits, ids, arguments in hex
  *     exit N | die N   end with a status, or by a signal
- *     signals SECONDS  print "ready", then one line for each signal caught; end at SIGTERM or after
- *     daemon SECONDS   leave a process behind that sleeps with its descriptors closed
- *     daemon FIFO      the same until something opens FIFO for writing, or for two minutes */
+ *     signals SECONDS  print "ready PID", and for each signal caught its name and how often it
+ * came; end at SIGTERM, or after SECONDS daemon SECONDS   leave a process behind that sleeps with
+ * its descriptors closed daemon FIFO      the same until something opens FIFO for writing, or for
+ * two minutes */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -88,21 +89,26 @@ static void catch (int signal)
 
 static int signals(int seconds)
 {
-    static const int wanted[] = {SIGINT,  SIGQUIT, SIGHUP,  SIGTERM,
-                                 SIGUSR1, SIGUSR2, SIGCONT, SIGWINCH};
+    static const int wanted[] = {SIGINT,  SIGQUIT, SIGHUP,   SIGUSR1,
+                                 SIGUSR2, SIGCONT, SIGWINCH, SIGTERM};
     struct sigaction action = {.sa_handler = catch};
     for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++)
         sigaction(wanted[i], &action, NULL);
     printf("ready %d\n", getpid());
     fflush(stdout);
+    int printed[NSIG] = {0};
     time_t end = time(NULL) + seconds;
-    while (!caught[SIGTERM] && time(NULL) < end) {
+    while (!printed[SIGTERM] && time(NULL) < end) {
         struct timespec pause = {0, 20000000};
         nanosleep(&pause, NULL);
+        for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
+            int count = caught[wanted[i]];
+            if (count != printed[wanted[i]])
+                printf("%s %d\n", sigabbrev_np(wanted[i]), count);
+            printed[wanted[i]] = count;
+        }
+        fflush(stdout);
     }
-    for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++)
-        if (caught[wanted[i]])
-            printf("%s %d\n", sigabbrev_np(wanted[i]), caught[wanted[i]]);
     return 0;
 }
 

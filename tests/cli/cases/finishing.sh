@@ -20,14 +20,22 @@ end_reader() {
   exec 4>&-
   wait $reader
 }
-begin
-until [ "$(state)" != recording ]; do :; done # for three seconds it tries to join the files
-kill -INT $job
-for try in 1 2 3 4 5 6 7 8 9 10; do grep -q 'once more' err || sleep 0.1; done
-grep -q 'once more' err || { end_reader; echo 'too busy: the capture was finished before it could be asked twice'; exit 77; }
-kill -INT $job
-wait $job
-echo "left: $?"
+# For three seconds it tries to join the files: where that was too short to ask twice, again.
+ask_twice() {
+  begin
+  until [ "$(state)" != recording ]; do :; done
+  kill -INT $job
+  until grep -q 'once more' err || [ ! -e /proc/$job/exe ]; do sleep 0.05; done
+  kill -INT $job
+  wait $job
+  status=$?
+}
+for try in 1 2 3 4 5 6 7 8 9 10; do
+  ask_twice 2>/dev/null
+  grep -q 'left:' err && break
+  end_reader
+done
+echo "left: $status"
 sed 's|/[^ ]*/perfkit-[A-Za-z0-9]*|DIR|' err
 end_reader
 perfkit recover -q spools/*

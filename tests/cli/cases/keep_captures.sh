@@ -15,7 +15,7 @@ cat old
 try perfkit report a.sqlite --html /dev/null --flamegraph /dev/null
 ls
 echo --- being recorded
-perfkit run -q -o live.sqlite -- sleep 30 &
+perfkit run -q -o live.sqlite -- sleep 600 &
 until perfkit ctl status live.sqlite >/dev/null 2>&1; do sleep 0.05; done
 try perfkit run -f -o live.sqlite -- echo ran
 perfkit recover live.sqlite 2>&1 | sed 's|SCRATCH||; s|^\(perfkit recover: \).*/perfkit-[A-Za-z0-9]* is|\1FOLDER is|; s/pid [0-9]*/pid PID/'

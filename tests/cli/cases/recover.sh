@@ -1,19 +1,18 @@
 # perfkit is killed: the program goes on, and recover finishes the capture, once.
+. "$(dirname "$0")/../recording.sh"
 mkdir spools
 mkfifo pipe
 perfkit run -q --spool-dir=spools -- sh -c 'echo ready; read line; exit 4' >pipe 2>/dev/null <<<'' &
 exec 5<pipe
 read -r line <&5
 wait
-perfkit run -q --spool-dir=spools -o b.sqlite -- sleep 1 &
-job=$!
-while [ ! -e spools/*/capture ]; do sleep 0.05; done
-sleep 0.3
+record --spool-dir=spools -o b.sqlite
+until [ -e b.sqlite ]; do sleep 0.05; done
 perfkit recover spools/*
 echo "while it records: $?"
-{ kill -9 $job; wait $job; } 2>/dev/null
+kill_perfkit
 ls spools | wc -l
-sleep 1
+end_program
 folder=$(echo spools/*)
 perfkit recover -q --keep-spool $folder
 echo "recovered: $?"

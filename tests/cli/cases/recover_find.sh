@@ -1,16 +1,9 @@
-# Records a program; returns when it runs.
-record() {
-  perfkit run -q "$@" -- sh -c 'echo $$ >starting; mv starting started; exec sleep 600' &
-  job=$!
-  until [ -e started ]; do sleep 0.05; done
-}
+. "$(dirname "$0")/../recording.sh"
 # SIGKILL to perfkit, then to the program; returns when both have ended.
 kill_both() {
-  { kill -9 $job; wait $job; } 2>/dev/null
-  program=$(cat started)
-  rm started
-  kill -9 "$program"
-  while grep -q '^State:[[:space:]]*[^ZX]' "/proc/$program/status" 2>/dev/null; do sleep 0.05; done
+  kill_perfkit
+  kill -9 "$(cat "$SCRATCH/started")"
+  while program_runs; do sleep 0.05; done
 }
 # After a SIGKILL the spool folder is found by its capture.
 record -o a.sqlite

@@ -1,31 +1,36 @@
 # perfkit was killed and its program runs on: nothing is thrown away before the user has chosen.
+. "$(dirname "$0")/../recording.sh"
 mkdir spools
 begin() {
-  perfkit run -q --spool-dir=spools -o "$1" -- sh -c "sleep $2; :" &
-  job=$!
-  while [ -z "$(ls spools/*/capture 2>/dev/null)" ]; do sleep 0.05; done
-  sleep 0.4
-  { kill -9 $job; wait $job; } 2>/dev/null
+  record --spool-dir=spools -o "$1"
+  until [ -e "$1" ]; do sleep 0.05; done
+  kill_perfkit
 }
-begin a.sqlite 3
-perfkit recover spools/* 2>&1 | sed 's/^\(perfkit recover: [0-9] process\(es\)\? of the program still runs\?\).*/\1/; s/: 2 processes/: N processes/'
+one=$program
+program='cat "$SCRATCH/end" & echo $$ >"$SCRATCH/started"; wait'
+begin a.sqlite # of two processes; three before it is read that the child has called exec
+perfkit recover spools/* 2>&1 | sed 's/^\(perfkit recover: [0-9] process\(es\)\? of the program still runs\?\).*/\1/; s/: [23] processes/: N processes/'
 ls a.sqlite spools | grep -c perfkit-
+(sleep 1; : >"$SCRATCH/end") &
 perfkit recover -q --follow spools/*
 echo "waited: $?"
-begin b.sqlite 5
+program_runs && echo "but not until the program had ended"
+program=$one
+begin b.sqlite
 perfkit recover -q --force spools/*
 echo "forced: $?"
+end_program
 # Elsewhere, and never over another file.
-begin c.sqlite 1
-sleep 1
+begin c.sqlite
+end_program
 echo mine >d.sqlite
 perfkit recover -q -o d.sqlite spools/*
 echo "over another file: $?"
 perfkit recover -q -o e.sqlite spools/*
 echo "elsewhere: $?"
 # The file it was writing is gone.
-begin f.sqlite 1
-sleep 1
+begin f.sqlite
+end_program
 rm f.sqlite*
 perfkit recover -q spools/*
 echo "live file gone: $?"
