@@ -4,6 +4,7 @@
 #define PERFKIT_ANALYSIS_ITERATIONS_ITERATIONS_H
 
 #include "libprof/analysis/facts/facts.h"
+#include "libprof/analysis/ranks/ranks.h"
 #include "libprof/include/prof_iterations.h"
 
 /* Fewer others say nothing of what is usual. */
@@ -100,11 +101,37 @@ bool prof_overlay_at(const struct prof_overlays *overlays, uint32_t thread, enum
 bool prof_overlays_place(const struct prof_overlays *overlays, struct prof_capture *capture,
                          uint32_t thread, int64_t begin, int64_t end, char *out, size_t size);
 
-/* ---- why (why.c) ----------------------------------------------------------------------------- */
+/* ---- why (why.c) and its words (why_words.c) ------------------------------------------------- */
 
 /* Explain what was chosen of the list. */
 enum prof_status prof_iterations_explain(struct prof_facts *facts,
                                          const struct prof_iteration_choice *explain,
                                          struct prof_iteration_list *list, struct prof_error *err);
+
+struct prof_explaining {
+    struct prof_facts *facts;
+    struct prof_iteration_list *list;
+    struct prof_dissection parts;
+    struct prof_rank_parts ranks;
+};
+
+/* What is usual in the iterations that one is compared with. */
+struct prof_usual {
+    size_t others;
+    int64_t *sums, *most; /* by part */
+    double *counts, *work;
+};
+
+#define PROF_SAY_WHY(why, ...) prof_append((why)->seen, sizeof(why)->seen, __VA_ARGS__)
+
+/* The cause, part `p` whose piece is the first that deviates, in why->seen. */
+void prof_say_cause(const struct prof_explaining *w, const struct prof_dissected *one,
+                    struct prof_iteration_why *why, size_t p, const struct prof_usual *u,
+                    const struct prof_part_piece *piece);
+
+/* Where the call, or the operation, of a piece is: what lines are found by. */
+void prof_place_piece(const struct prof_explaining *w, const struct prof_dissected *one,
+                      const struct prof_part_piece *piece, enum prof_part_kind kind,
+                      struct prof_place *place);
 
 #endif

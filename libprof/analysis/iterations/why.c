@@ -6,8 +6,6 @@
 #include <string.h>
 
 #include "libprof/analysis/iterations/iterations.h"
-#include "libprof/analysis/ranks/ranks.h"
-#include "libprof/analysis/rules/judge.h"
 #include "libprof/analysis/rules/place_lines.h"
 #include "libprof/base/format.h"
 #include "libprof/base/saturate.h"
@@ -15,28 +13,9 @@
 /* So many iterations, those nearest the median, say what is usual in each part. */
 #define COMPARED 48
 
-static const struct prof_words kinds[] = {PROF_ITERATION_PARTS(PROF_WORDS)};
-
-const char *prof_part_kind_name(enum prof_part_kind kind)
-{
-    return kinds[kind].name;
-}
-
-const char *prof_part_kind_text(enum prof_part_kind kind)
-{
-    return kinds[kind].text;
-}
-
-struct work {
-    struct prof_facts *facts;
-    struct prof_iteration_list *list;
-    struct prof_dissection parts;
-    struct prof_rank_parts ranks;
-};
-
 /* ---- which are compared ---------------------------------------------------------------------- */
 
-static const struct prof_iteration_series *series_of_row(const struct work *w,
+static const struct prof_iteration_series *series_of_row(const struct prof_explaining *w,
                                                          const struct prof_iteration_row *row)
 {
     return &w->list->series[row->series];
@@ -50,7 +29,8 @@ struct near_median {
 PROF_ORDER(by_distance_of_median, struct near_median, PROF_ASCENDING(distance),
            PROF_ASCENDING(row->number))
 
-static bool add_dissected(struct work *w, const struct prof_iteration_row *row, bool with_pieces)
+static bool add_dissected(struct prof_explaining *w, const struct prof_iteration_row *row,
+                          bool with_pieces)
 {
     const struct prof_phase *phase = &w->facts->phases.list.data[series_of_row(w, row)->phase];
     return prof_array_push(&w->parts.list, (struct prof_dissected){.row = row,
@@ -58,7 +38,7 @@ static bool add_dissected(struct work *w, const struct prof_iteration_row *row, 
                                                                    .with_pieces = with_pieces});
 }
 
-static bool is_explained(const struct work *w, const struct prof_iteration_row *row)
+static bool is_explained(const struct prof_explaining *w, const struct prof_iteration_row *row)
 {
     for (size_t i = 0; i < w->list->why_count; i++)
         if (w->list->whys[i].number == row->number)
@@ -66,7 +46,7 @@ static bool is_explained(const struct work *w, const struct prof_iteration_row *
     return false;
 }
 
-static bool has_explained(const struct work *w, size_t series)
+static bool has_explained(const struct prof_explaining *w, size_t series)
 {
     for (size_t i = 0; i < w->list->why_count; i++)
         if (w->list->rows[w->list->whys[i].number - 1].series == series)
@@ -76,7 +56,7 @@ static bool has_explained(const struct work *w, size_t series)
 
 /* Those that are explained, and of their series those nearest the median, one more than are
  * compared: an iteration is not compared with itself. */
-static bool choose_dissected(struct work *w)
+static bool choose_dissected(struct prof_explaining *w)
 {
     const struct prof_iteration_list *list = w->list;
     struct near_median *near = malloc((list->count + 1) * sizeof *near);
@@ -142,19 +122,14 @@ static bool apportion(struct prof_iteration_part *parts, const int64_t *sums, si
     return lost != NULL;
 }
 
-struct usual {
-    size_t others;
-    int64_t *sums, *most; /* by part */
-    double *counts, *work;
-};
-
-static bool sum_usual(const struct work *w, const struct prof_iteration_row *row, struct usual *u)
+static bool sum_usual(const struct prof_explaining *w, const struct prof_iteration_row *row,
+                      struct prof_usual *u)
 {
     size_t parts = w->parts.parts.count;
-    *u = (struct usual){.sums = calloc(parts + 1, sizeof *u->sums),
-                        .most = calloc(parts + 1, sizeof *u->most),
-                        .counts = calloc(parts + 1, sizeof *u->counts),
-                        .work = calloc(parts + 1, sizeof *u->work)};
+    *u = (struct prof_usual){.sums = calloc(parts + 1, sizeof *u->sums),
+                             .most = calloc(parts + 1, sizeof *u->most),
+                             .counts = calloc(parts + 1, sizeof *u->counts),
+                             .work = calloc(parts + 1, sizeof *u->work)};
     if (!u->sums || !u->most || !u->counts || !u->work)
         return false;
     for (size_t i = 0; i < w->parts.list.count; i++) {
@@ -177,7 +152,7 @@ static bool sum_usual(const struct work *w, const struct prof_iteration_row *row
     return true;
 }
 
-static void free_usual(struct usual *u)
+static void free_usual(struct prof_usual *u)
 {
     free(u->sums);
     free(u->most);
@@ -235,17 +210,18 @@ struct candidate {
     const struct prof_part_piece *piece;
 };
 
-static bool part_may_be_cause(const struct prof_iteration_part *part, const struct usual *u,
+static bool part_may_be_cause(const struct prof_iteration_part *part, const struct prof_usual *u,
                               size_t p, int64_t more, int64_t largest)
 {
     return (double)part->more_ns >= OF_ALL * (double)more && part->ns > u->most[p] &&
            (double)part->more_ns >= OF_LARGEST * (double)largest;
 }
 
-static struct candidate first_cause(const struct work *w, const struct prof_dissected *one,
+static struct candidate first_cause(const struct prof_explaining *w,
+                                    const struct prof_dissected *one,
                                     const struct prof_dissected *model,
-                                    const struct prof_iteration_part *parts, const struct usual *u,
-                                    int64_t more)
+                                    const struct prof_iteration_part *parts,
+                                    const struct prof_usual *u, int64_t more)
 {
     struct candidate first = {.piece = NULL};
     size_t count = w->parts.parts.count;
@@ -271,254 +247,6 @@ static struct candidate first_cause(const struct work *w, const struct prof_diss
         direct |= piece && !follows;
     }
     return first;
-}
-
-/* ---- words ----------------------------------------------------------------------------------- */
-
-#define SAY(why, ...) prof_append((why)->seen, sizeof(why)->seen, __VA_ARGS__)
-
-/* The device's clock is read ten times a second: most iterations have no sample of their own. Then
- * the last one before and the first one after, where they are near, say what it may have been. */
-#define CLOCK_NEAR_NS INT64_C(200000000)
-
-struct clock_means {
-    const struct work *w;
-    int64_t device, begin, end;
-    double own, others;
-    int64_t own_count, other_count;
-    int64_t before, after, before_mhz, after_mhz; /* distances; of the nearest samples outside */
-};
-
-static bool add_clock_mean(void *user, sqlite3_stmt *row)
-{
-    struct clock_means *m = user;
-    const struct prof_device *device = prof_device(m->w->facts->capture, prof_column_id(row, 0));
-    int64_t start = prof_column_int(row, 1), mhz = prof_column_int(row, 2);
-    if (!device || device->physical != m->device || mhz <= 0 || mhz > 1000000)
-        return true;
-    if (start >= m->begin && start < m->end) {
-        m->own += (double)mhz;
-        m->own_count++;
-        return true;
-    }
-    m->others += (double)mhz;
-    m->other_count++;
-    bool later = start >= m->end;
-    int64_t distance = later ? prof_subtract(start, m->end) : prof_subtract(m->begin, start);
-    int64_t *nearest = later ? &m->after : &m->before;
-    if (distance < *nearest) {
-        *nearest = distance;
-        *(later ? &m->after_mhz : &m->before_mhz) = mhz;
-    }
-    return true;
-}
-
-#define LOWER_CLOCK 0.95
-
-/* Kernels that are slower where the clock is lower. */
-static bool say_clock(const struct work *w, const struct prof_dissected *one,
-                      struct prof_iteration_why *why)
-{
-    struct clock_means m = {.w = w,
-                            .device = one->row->device,
-                            .begin = one->row->start_ns,
-                            .end = prof_add(one->row->start_ns, one->row->duration_ns),
-                            .before = CLOCK_NEAR_NS,
-                            .after = CLOCK_NEAR_NS};
-    if (prof_scan(w->facts->capture, "SELECT device, start, sm_mhz FROM device_clock",
-                  add_clock_mean, &m, NULL) ||
-        m.other_count < 2)
-        return false;
-    bool after = m.after_mhz && (!m.before_mhz || m.after_mhz < m.before_mhz);
-    double near = (double)(after ? m.after_mhz : m.before_mhz);
-    double own = m.own_count ? m.own / (double)m.own_count : near;
-    double others = m.own_count ? m.others / (double)m.other_count
-                                : (m.others - near) / (double)(m.other_count - 1);
-    if (own <= 0 || own >= LOWER_CLOCK * others)
-        return false;
-    SAY(why, "; the device ran at %.0f MHz%s%s%s, usually at %.0f MHz", own,
-        m.own_count ? "" : ", read ",
-        m.own_count ? "" : prof_duration_ns(after ? m.after : m.before).text,
-        m.own_count ? ""
-        : after     ? " after it"
-                    : " before it",
-        others);
-    return true;
-}
-
-/* Work of another stream at the same time, that the others do not have. */
-static void say_beside(const struct work *w, const struct prof_dissected *one, size_t cause,
-                       const struct usual *u, struct prof_iteration_why *why)
-{
-    double most = 0;
-    size_t other = SIZE_MAX;
-    for (size_t p = 0; p < one->cells.count; p++) {
-        const struct prof_part_key *key = &w->parts.parts.data[p];
-        double more = (double)one->cells.data[p].work_ns - u->work[p];
-        bool device = key->kind <= PROF_PART_OF_MEMSET;
-        if (p == cause || !device || more <= most ||
-            (double)one->cells.data[p].count <= u->counts[p])
-            continue;
-        most = more;
-        other = p;
-    }
-    if (other == SIZE_MAX)
-        return;
-    const struct prof_part_key *key = &w->parts.parts.data[other];
-    SAY(why, "; beside it ran %s %s, which usually does not", prof_part_kind_text(key->kind),
-        key->name ? key->name : "");
-}
-
-/* The rank whose part in the operation, or where it was not matched in one of the same name, began
- * last while this one waited, if that is most of what the collective takes more. */
-static void say_late_rank(const struct work *w, const struct prof_dissected *one,
-                          const struct prof_part_piece *piece, int64_t more,
-                          struct prof_iteration_why *why)
-{
-    const struct prof_facts *f = w->facts;
-    const struct prof_shape *shape = &f->shapes.data[piece->shape];
-    struct prof_op_walk walk = {0};
-    const struct prof_op *op;
-    enum prof_op_kind kind;
-    int64_t latest = piece->begin;
-    const struct prof_process *late = NULL;
-    uint32_t joined = prof_rank_operation(&w->ranks, why->place.start_ns, why->place.stream);
-    bool others = false;
-    prof_facts_seek(f, &walk, one->row->start_ns);
-    while ((op = prof_facts_next(f, &walk, &kind)) && op->start < piece->end) {
-        const struct prof_shape *its = &f->shapes.data[op->shape];
-        const struct prof_thread *thread = prof_thread(f->capture, op->thread);
-        if (its->device == shape->device || !its->collective ||
-            prof_add(op->start, op->duration) <= piece->begin ||
-            (joined ? prof_rank_operation(&w->ranks, op->start, op->stream) != joined
-                    : strcmp(prof_shape_name(its), prof_shape_name(shape)) != 0))
-            continue;
-        others = true;
-        if (op->start <= latest)
-            continue;
-        latest = op->start;
-        late = thread ? prof_process(f->capture, thread->process) : NULL;
-    }
-    if (others && latest - piece->begin < more / 2)
-        SAY(why, "; the last rank came after %s: the collective itself took longer",
-            prof_duration_ns(latest - piece->begin).text);
-    else if (late && late->rank != PROF_UNKNOWN)
-        SAY(why, "; it waited for rank %lld, which came %s later", (long long)late->rank,
-            prof_duration_ns(latest - piece->begin).text);
-    else
-        SAY(why, "; a collective that takes longer waits for a late rank");
-}
-
-static void say_kernels(const struct work *w, const struct prof_dissected *one, size_t p,
-                        const struct usual *u, const struct prof_part_piece *piece,
-                        struct prof_iteration_why *why)
-{
-    struct prof_part_cell cell = prof_part_cell(one, p);
-    const struct prof_part_key *key = &w->parts.parts.data[p];
-    double usual = u->counts[p] > 0 ? u->work[p] / u->counts[p] : 0;
-    bool more = (double)cell.count > u->counts[p] + 0.5;
-    bool longer = cell.count > 0 && (double)cell.work_ns / (double)cell.count > 1.2 * usual;
-    SAY(why, "%s%s%s: ", prof_part_kind_text(key->kind), key->name ? " " : "",
-        key->name ? key->name : "");
-    if (more && u->counts[p] <= 0)
-        SAY(why, "%s of %s each, usually none", prof_count(cell.count).text,
-            prof_duration_ns(cell.work_ns / cell.count).text);
-    else if (more && !longer)
-        SAY(why, "%s times, usually %.3g", prof_count(cell.count).text, u->counts[p]);
-    else if (more)
-        SAY(why, "%s times and %s each, usually %.3g times and %s", prof_count(cell.count).text,
-            prof_duration_ns(cell.work_ns / cell.count).text, u->counts[p],
-            prof_duration_ns((int64_t)usual).text);
-    else
-        SAY(why, "%s each, usually %s",
-            prof_duration_ns(cell.count ? cell.work_ns / cell.count : 0).text,
-            prof_duration_ns((int64_t)usual).text);
-    if (key->kind == PROF_PART_OF_COLLECTIVE)
-        say_late_rank(w, one, piece, why->parts[p].more_ns, why);
-    else if (key->kind == PROF_PART_OF_KERNEL && !more && !say_clock(w, one, why))
-        say_beside(w, one, p, u, why);
-}
-
-#define SEARCHED_PIECES 64
-
-/* Where the host was in the first piece; if no sample lies in that, in the next one that has some.
- */
-static bool place_of_part(const struct work *w, const struct prof_dissected *one,
-                          const struct prof_part_piece *piece, char *out, size_t size)
-{
-    const struct prof_part_piece *end = one->pieces.data + one->pieces.count;
-    int searched = 0;
-    for (const struct prof_part_piece *next = piece; next < end && searched < SEARCHED_PIECES;
-         next++)
-        if (next->part == piece->part && ++searched &&
-            prof_overlays_place(w->parts.overlays, w->facts->capture, next->thread, next->begin,
-                                next->end, out, size))
-            return true;
-    return false;
-}
-
-static void say_cause(const struct work *w, const struct prof_dissected *one,
-                      struct prof_iteration_why *why, size_t p, const struct usual *u,
-                      const struct prof_part_piece *piece)
-{
-    const struct prof_part_key *key = &w->parts.parts.data[p];
-    struct prof_part_cell cell = prof_part_cell(one, p);
-    if (key->kind <= PROF_PART_OF_MEMSET) {
-        say_kernels(w, one, p, u, piece, why);
-        return;
-    }
-    SAY(why, "%s%s%s", prof_part_kind_text(key->kind),
-        !key->name                       ? ""
-        : key->kind == PROF_PART_OF_HOST ? " in range "
-                                         : ": ",
-        key->name ? key->name : "");
-    if (key->counts && (double)cell.count > u->counts[p] + 0.5)
-        SAY(why, ", called %s times, usually %.3g", prof_count(cell.count).text, u->counts[p]);
-    else if (key->counts && piece->call)
-        SAY(why, ", in one call of %s", prof_duration_ns(why->place.duration_ns).text);
-    if (!key->name && piece->shape != PROF_NO_SHAPE)
-        SAY(why, " before %s", prof_shape_name(&w->facts->shapes.data[piece->shape]));
-    char place[200];
-    if (place_of_part(w, one, piece, place, sizeof place))
-        SAY(why, ", in %s", place);
-}
-
-/* Where the call, or the operation, of a piece is: what lines are found by. */
-static void place_piece(const struct work *w, const struct prof_dissected *one,
-                        const struct prof_part_piece *piece, enum prof_part_kind kind,
-                        struct prof_place *place)
-{
-    const struct prof_facts *f = w->facts;
-    *place = (struct prof_place){.stream = piece->stream,
-                                 .thread = piece->thread,
-                                 .start_ns = piece->begin,
-                                 .duration_ns = piece->end - piece->begin};
-    if (kind <= PROF_PART_OF_MEMSET && piece->shape != PROF_NO_SHAPE) {
-        struct prof_op_walk walk = {0};
-        const struct prof_op *op;
-        enum prof_op_kind op_kind;
-        place->name = prof_shape_name(&f->shapes.data[piece->shape]);
-        prof_facts_seek(f, &walk, one->row->start_ns);
-        while ((op = prof_facts_next(f, &walk, &op_kind)) && op->start < piece->end) {
-            if (op->shape != piece->shape || op->start + op->duration <= piece->begin)
-                continue;
-            place->start_ns = op->start;
-            place->duration_ns = op->duration;
-            place->stream = op->stream;
-            place->thread = op->thread;
-        }
-    } else if (piece->call) {
-        size_t count, low;
-        const struct prof_call *calls = prof_facts_calls(f, piece->thread, &count);
-        place->name = prof_string(f->capture, piece->call, NULL);
-        place->stream = 0;
-        PROF_FIND_FIRST(low, at, count, calls[at].start >= piece->end);
-        if (low && calls[low - 1].name == piece->call) {
-            place->start_ns = calls[low - 1].start;
-            place->duration_ns = calls[low - 1].duration;
-        }
-    }
-    prof_range_path_text(f, (uint32_t)place->thread, piece->begin, place->path, sizeof place->path);
 }
 
 /* ---- all ------------------------------------------------------------------------------------- */
@@ -553,8 +281,8 @@ static bool keep_parts(struct prof_iteration_why *why, size_t count, size_t caus
     return text != NULL;
 }
 
-static void judge_iteration(struct work *w, struct prof_iteration_why *why,
-                            const struct prof_dissected *one, const struct usual *u)
+static void judge_iteration(struct prof_explaining *w, struct prof_iteration_why *why,
+                            const struct prof_dissected *one, const struct prof_usual *u)
 {
     const struct prof_iteration_series *series = series_of_row(w, one->row);
     const struct prof_dissected *model = NULL;
@@ -563,32 +291,33 @@ static void judge_iteration(struct work *w, struct prof_iteration_why *why,
         if (w->parts.list.data[i].with_pieces && is_compared(&w->parts.list.data[i], one->row))
             model = &w->parts.list.data[i];
     if (series->limit_ns == PROF_UNKNOWN || !u->others) {
-        SAY(why, u->others ? "Too few other iterations to say whether it is slow"
-                           : "There is no other iteration to compare it with");
+        PROF_SAY_WHY(why, u->others ? "Too few other iterations to say whether it is slow"
+                                    : "There is no other iteration to compare it with");
         return;
     }
     if (why->duration_ns <= series->limit_ns) {
-        SAY(why, "Not slow: half of the iterations take %s to %s, and slow ones more than %s",
-            prof_duration_ns(series->low_ns).text, prof_duration_ns(series->high_ns).text,
-            prof_duration_ns(series->limit_ns).text);
+        PROF_SAY_WHY(why,
+                     "Not slow: half of the iterations take %s to %s, and slow ones more than %s",
+                     prof_duration_ns(series->low_ns).text, prof_duration_ns(series->high_ns).text,
+                     prof_duration_ns(series->limit_ns).text);
         return;
     }
     struct candidate first = first_cause(w, one, model, why->parts, u, more);
     if (!first.piece) {
-        SAY(why, "No single part stands out");
+        PROF_SAY_WHY(why, "No single part stands out");
         return;
     }
     why->has_cause = true;
     why->cause = first.part;
-    place_piece(w, one, first.piece, why->parts[first.part].kind, &why->place);
-    say_cause(w, one, why, first.part, u, first.piece);
+    prof_place_piece(w, one, first.piece, why->parts[first.part].kind, &why->place);
+    prof_say_cause(w, one, why, first.part, u, first.piece);
 }
 
-static bool explain_iteration(struct work *w, struct prof_iteration_why *why,
+static bool explain_iteration(struct prof_explaining *w, struct prof_iteration_why *why,
                               const struct prof_dissected *one)
 {
     size_t count = w->parts.parts.count;
-    struct usual u;
+    struct prof_usual u;
     double median = series_of_row(w, one->row)->median_ns;
     why->parts = calloc(count + 1, sizeof *why->parts);
     bool ok = sum_usual(w, one->row, &u) && why->parts;
@@ -647,7 +376,7 @@ static enum prof_status choose_explained(struct prof_iteration_list *list,
     return PROF_OK;
 }
 
-static enum prof_status find_cause_lines(struct work *w, struct prof_error *err)
+static enum prof_status find_cause_lines(struct prof_explaining *w, struct prof_error *err)
 {
     struct prof_iteration_list *list = w->list;
     struct prof_findings places = {.rows = calloc(list->why_count + 1, sizeof *places.rows),
@@ -669,7 +398,7 @@ enum prof_status prof_iterations_explain(struct prof_facts *facts,
                                          const struct prof_iteration_choice *explain,
                                          struct prof_iteration_list *list, struct prof_error *err)
 {
-    struct work w = {.facts = facts, .list = list, .parts = {.facts = facts}};
+    struct prof_explaining w = {.facts = facts, .list = list, .parts = {.facts = facts}};
     enum prof_status status = choose_explained(list, explain, err);
     if (!status && !choose_dissected(&w))
         status = prof_out_of_memory(err);
