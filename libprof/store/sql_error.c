@@ -3,6 +3,7 @@
  * SQLite's own sentence for a write that failed is "disk I/O error"; the system's reason stands in
  * the file's last errno, which it keeps for the file and not for every statement. */
 #include <errno.h>
+#include <stdarg.h>
 #include <string.h>
 
 #include "libprof/store/store.h"
@@ -10,6 +11,21 @@
 bool prof_sql_run(sqlite3 *db, const char *sql)
 {
     return sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK;
+}
+
+int64_t prof_sql_number(sqlite3 *db, int64_t otherwise, const char *format, ...)
+{
+    sqlite3_stmt *row = NULL;
+    va_list args;
+    va_start(args, format);
+    char *sql = sqlite3_vmprintf(format, args);
+    va_end(args);
+    if (sql && !sqlite3_prepare_v2(db, sql, -1, &row, NULL) && sqlite3_step(row) == SQLITE_ROW &&
+        sqlite3_column_type(row, 0) != SQLITE_NULL)
+        otherwise = sqlite3_column_int64(row, 0);
+    sqlite3_finalize(row);
+    sqlite3_free(sql);
+    return otherwise;
 }
 
 enum prof_status prof_sql_status(int code)

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +14,7 @@
 
 #include "libprof/base/clock.h"
 #include "libprof/base/regular.h"
+#include "libprof/store/capture_file.h"
 #include "libprof/store/schema.h"
 #include "libprof/store/store.h"
 
@@ -25,116 +25,19 @@
 #define PUBLISH_NS (3 * 1000000000ull)
 #define READER_WAIT_MS 5000
 
-/* Of SQLite's file format ("The Database Header"): offsets of the fields that are checked, most
- * significant byte first. */
-enum {
-    HEAD_PAGE_BYTES = 16, /* 2 bytes; 1 = 65536 */
-    HEAD_WRITE_VERSION = 18,
-    HEAD_READ_VERSION = 19,
-    HEAD_WAL = 2, /* of these two */
-    HEAD_USER_VERSION = 60,
-    HEAD_APPLICATION_ID = 68,
-    HEAD_BYTES = 100
-};
-#define HEAD_MAGIC "SQLite format 3" /* with its NUL */
-
 struct prof_store {
     sqlite3 *db;
     char *path;
-    bool unseen;             /* in memory until prof_store_appear */
-    int fd;                  /* of the file without a name that it then goes to; -1 = none */
-    struct prof_store *next; /* of `written` */
-    dev_t device;
-    ino_t inode;
+    bool unseen; /* in memory until prof_store_appear */
+    int fd;      /* of the file without a name that it then goes to; -1 = none */
+    struct capture_written written;
 };
-
-/* The captures that this process writes. */
-static struct prof_store *written;
-static pthread_mutex_t written_lock = PTHREAD_MUTEX_INITIALIZER;
-
-static void add_written(struct prof_store *store)
-{
-    struct stat info;
-    if (stat(store->path, &info))
-        return;
-    store->device = info.st_dev;
-    store->inode = info.st_ino;
-    pthread_mutex_lock(&written_lock);
-    store->next = written;
-    written = store;
-    pthread_mutex_unlock(&written_lock);
-}
-
-static void remove_written(struct prof_store *store)
-{
-    pthread_mutex_lock(&written_lock);
-    for (struct prof_store **at = &written; *at; at = &(*at)->next) {
-        if (*at == store) {
-            *at = store->next;
-            break;
-        }
-    }
-    pthread_mutex_unlock(&written_lock);
-}
-
-static bool is_written_here(const char *path)
-{
-    struct stat info;
-    bool found = false;
-    if (stat(path, &info))
-        return false;
-    pthread_mutex_lock(&written_lock);
-    for (const struct prof_store *at = written; at && !found; at = at->next)
-        found = at->device == info.st_dev && at->inode == info.st_ino;
-    pthread_mutex_unlock(&written_lock);
-    return found;
-}
-
-static const char *const side_files[] = {"-wal", "-shm", "-journal"};
-
-static char *joined(const char *a, const char *b)
-{
-    char *text;
-    return asprintf(&text, "%s%s", a, b) < 0 ? NULL : text;
-}
-
-/* -1: there is none. */
-static int64_t side_file_bytes(const char *path, const char *suffix)
-{
-    char *name = joined(path, suffix);
-    struct stat info;
-    int64_t bytes = name && !stat(name, &info) ? info.st_size : -1;
-    free(name);
-    return bytes;
-}
-
-static void remove_side_files(const char *path)
-{
-    for (size_t i = 0; i < sizeof side_files / sizeof side_files[0]; i++) {
-        char *name = joined(path, side_files[i]);
-        if (name)
-            unlink(name);
-        free(name);
-    }
-}
 
 static bool pragma(sqlite3 *db, const char *name, long value)
 {
     char sql[128];
     snprintf(sql, sizeof sql, "PRAGMA %s=%ld", name, value);
     return prof_sql_run(db, sql);
-}
-
-/* First column of the first row as a number; `otherwise` when there is none. */
-static long long ask(sqlite3 *db, const char *sql, long long otherwise)
-{
-    sqlite3_stmt *statement;
-    if (sqlite3_prepare_v2(db, sql, -1, &statement, NULL) != SQLITE_OK)
-        return otherwise;
-    if (sqlite3_step(statement) == SQLITE_ROW)
-        otherwise = sqlite3_column_int64(statement, 0);
-    sqlite3_finalize(statement);
-    return otherwise;
 }
 
 static bool answers(sqlite3 *db, const char *sql, const char *expected)
@@ -165,14 +68,6 @@ static enum prof_status new_store(const char *path, struct prof_store **store,
     return PROF_OK;
 }
 
-/* By sqlite3_malloc. */
-static char *folder_of(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? sqlite3_mprintf("%.*s", slash == path ? 1 : (int)(slash - path), path)
-                 : sqlite3_mprintf(".");
-}
-
 /* SQLite sorts large indexes in temporary files. They belong beside the capture, where there must
  * be room anyway and where a full disk is rightly named; a full TMPDIR must not end a recording. */
 static void use_folder_for_temporary_files(const char *path)
@@ -180,7 +75,7 @@ static void use_folder_for_temporary_files(const char *path)
     if (getenv("SQLITE_TMPDIR"))
         return;
     sqlite3_free(sqlite3_temp_directory);
-    sqlite3_temp_directory = folder_of(path);
+    sqlite3_temp_directory = capture_folder(path);
 }
 
 static enum prof_status fill_new(struct prof_store *store, struct prof_error *err)
@@ -203,8 +98,8 @@ static enum prof_status clear_name(const char *path, bool overwrite, struct prof
 {
     struct stat info;
     bool there = !lstat(path, &info);
-    if (!overwrite &&
-        (there || side_file_bytes(path, "-wal") >= 0 || side_file_bytes(path, "-journal") >= 0))
+    if (!overwrite && (there || capture_side_bytes(path, "-wal") >= 0 ||
+                       capture_side_bytes(path, "-journal") >= 0))
         return prof_fail(err, PROF_EXISTS, "%s exists already: choose another name or overwrite it",
                          path);
     if (!there && errno != ENOENT)
@@ -215,22 +110,8 @@ static enum prof_status clear_name(const char *path, bool overwrite, struct prof
     if (there && unlink(path))
         return prof_fail_errno(err, PROF_IO, "cannot replace %s", path);
     if (overwrite)
-        remove_side_files(path);
+        capture_remove_side_files(path);
     return PROF_OK;
-}
-
-static int new_file(const char *path)
-{
-    return open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-}
-
-/* In the folder of `path`: whether files can be made there is known before there is one. */
-static int nameless_file(const char *path)
-{
-    char *folder = folder_of(path);
-    int fd = folder ? open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0666) : -1;
-    sqlite3_free(folder);
-    return fd;
 }
 
 static void close_nameless(struct prof_store *store)
@@ -246,7 +127,7 @@ static enum prof_status create(const char *path, bool overwrite, bool alone,
     *store = NULL;
     PROF_TRY(clear_name(path, overwrite, err));
     PROF_TRY(new_store(path, store, err));
-    int fd = (*store)->fd = alone ? new_file(path) : nameless_file(path);
+    int fd = (*store)->fd = alone ? capture_new_file(path) : capture_nameless_file(path);
     bool can = fd >= 0 || (!alone && (errno == EOPNOTSUPP || errno == EISDIR));
     enum prof_status status =
         can ? PROF_OK : prof_fail_errno(err, PROF_IO, "cannot create %s", path);
@@ -260,7 +141,7 @@ static enum prof_status create(const char *path, bool overwrite, bool alone,
     status = status ? status : fill_new(*store, err);
     if (!status) {
         if (alone)
-            add_written(*store);
+            capture_written_add(&(*store)->written, path);
         return PROF_OK;
     }
     if (alone && fd >= 0)
@@ -268,85 +149,6 @@ static enum prof_status create(const char *path, bool overwrite, bool alone,
     prof_store_close(*store);
     *store = NULL;
     return status;
-}
-
-static uint32_t head_number(const unsigned char head[HEAD_BYTES], int at)
-{
-    return (uint32_t)head[at] << 24 | (uint32_t)head[at + 1] << 16 | (uint32_t)head[at + 2] << 8 |
-           head[at + 3];
-}
-
-/* Does the file end within a page? SQLite reads such a page as if zeros followed. While a file is
- * written (it has a -wal beside it) this may be so for a moment. */
-static bool ends_within_page(const char *path, uint64_t bytes, const unsigned char head[HEAD_BYTES])
-{
-    uint32_t page = (uint32_t)head[HEAD_PAGE_BYTES] << 8 | head[HEAD_PAGE_BYTES + 1];
-    page = page == 1 ? 65536 : page;
-    return page >= 512 && bytes % page != 0 && side_file_bytes(path, "-wal") < 0;
-}
-
-/* Is it a file of another tool that perfkit import reads? */
-static bool is_importable(const char *path, const unsigned char *head)
-{
-    const char *dot = strrchr(path, '.');
-    return (dot && !strcmp(dot, ".nsys-rep")) || head[0] == '{' || head[0] == '[' ||
-           (head[0] == 0x1f && head[1] == 0x8b);
-}
-
-/* Checks of the first bytes of a file, before SQLite opens it. Not of one that this process writes:
- * to close any descriptor of a file takes away all locks that the process has on it (POSIX), and a
- * program that reads the capture then deletes its -wal file. */
-static enum prof_status check_capture_header(const char *path, struct prof_error *err)
-{
-    if (is_written_here(path))
-        return PROF_OK;
-    unsigned char head[HEAD_BYTES];
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0)
-        return errno == ENOENT ? prof_fail(err, PROF_NOTFOUND, "%s: no such file", path)
-                               : prof_fail_errno(err, PROF_ACCESS, "cannot read %s", path);
-    struct stat info;
-    ssize_t got = -1;
-    bool known = !fstat(fd, &info), regular = known && S_ISREG(info.st_mode);
-    if (regular)
-        got = pread(fd, head, sizeof head, 0);
-    int reason = errno;
-    close(fd);
-    errno = reason;
-    if (known && !regular)
-        return prof_fail(err, PROF_FORMAT, "%s is not a regular file", path);
-    if (got < 0)
-        return prof_fail_errno(err, PROF_IO, "cannot read %s", path);
-    if (!got)
-        return prof_fail(err, PROF_FORMAT,
-                         "%s is empty (in a network folder, until its run ends): else record anew",
-                         path);
-    if (got < (ssize_t)sizeof HEAD_MAGIC || memcmp(head, HEAD_MAGIC, sizeof HEAD_MAGIC))
-        return is_importable(path, head)
-                   ? prof_fail(err, PROF_FORMAT,
-                               "%s is a file of another tool: `perfkit import %s` makes a capture "
-                               "of it",
-                               path, path)
-                   : prof_fail(err, PROF_FORMAT,
-                               "%s is not a perfkit capture (not an SQLite file): give the file "
-                               "that perfkit run wrote",
-                               path);
-    if (got < (ssize_t)sizeof head)
-        return prof_fail(err, PROF_CORRUPT, "%s is cut short: copy it again, or record anew", path);
-    uint32_t version = head_number(head, HEAD_USER_VERSION);
-    if (head_number(head, HEAD_APPLICATION_ID) != PROF_APPLICATION_ID)
-        return prof_fail(err, PROF_FORMAT,
-                         "%s is an SQLite file of another program: `perfkit import %s` makes a "
-                         "capture of it if Nsight Systems or rocprofv3 wrote it",
-                         path, path);
-    if (version > PROF_FORMAT_VERSION)
-        return prof_fail(err, PROF_VERSION,
-                         "%s was written by a newer perfkit (format %u, this one reads up to %d): "
-                         "update perfkit",
-                         path, version, PROF_FORMAT_VERSION);
-    if (ends_within_page(path, (uint64_t)info.st_size, head))
-        return prof_fail(err, PROF_CORRUPT, "%s is cut short: copy it again, or record anew", path);
-    return PROF_OK;
 }
 
 /* "file:" URI of a path, for the immutable flag. */
@@ -415,7 +217,7 @@ static int open_to_read(struct prof_store *store)
 static bool undo_journal(const char *path)
 {
     sqlite3 *db = NULL;
-    bool ok = side_file_bytes(path, "-journal") >= 0 &&
+    bool ok = capture_side_bytes(path, "-journal") >= 0 &&
               !sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) &&
               !probe(db);
     sqlite3_close(db);
@@ -438,7 +240,7 @@ static enum prof_status open_to_write(struct prof_store *store, const char *reme
         probe(store->db) || !prof_sql_run(store->db, "PRAGMA synchronous=OFF"))
         return prof_store_fail(store, "open", err);
     if (answers(store->db, "PRAGMA journal_mode=WAL", "wal")) {
-        add_written(store);
+        capture_written_add(&store->written, store->path);
         return PROF_OK;
     }
     int code = sqlite3_errcode(store->db);
@@ -458,7 +260,8 @@ static bool give_name(const struct prof_store *store, const unsigned char *image
         if (errno == EEXIST)
             return false;
     }
-    int fd = new_file(store->path); /* file systems without nameless files: empty for a moment */
+    int fd =
+        capture_new_file(store->path); /* file systems without nameless files: empty for a moment */
     bool ok = fd >= 0 && prof_write_all(fd, image, bytes);
     int reason = errno;
     if (fd >= 0)
@@ -478,7 +281,7 @@ enum prof_status prof_store_appear(struct prof_store *store, struct prof_error *
     unsigned char *image = sqlite3_serialize(store->db, "main", &bytes, 0);
     if (!image)
         return prof_out_of_memory(err);
-    image[HEAD_WRITE_VERSION] = image[HEAD_READ_VERSION] = HEAD_WAL;
+    capture_image_to_wal(image);
     int reason = give_name(store, image, (size_t)bytes) ? 0 : errno;
     sqlite3_free(image);
     errno = reason;
@@ -527,7 +330,8 @@ enum prof_status prof_store_create_alone(const char *path, struct prof_store **s
 
 static bool is_closed(sqlite3 *db)
 {
-    return ask(db, "SELECT count(*) FROM capture WHERE state IN ('recording', 'closing')", 1) == 0;
+    return prof_sql_number(
+               db, 1, "SELECT count(*) FROM capture WHERE state IN ('recording', 'closing')") == 0;
 }
 
 static enum prof_status fail_side_files(const char *path, struct prof_error *err)
@@ -550,7 +354,7 @@ enum prof_status prof_store_open(const char *path, struct prof_store **store,
                                  struct prof_error *err)
 {
     *store = NULL;
-    PROF_TRY(check_capture_header(path, err));
+    PROF_TRY(capture_check_header(path, err));
     PROF_TRY(new_store(path, store, err));
     enum prof_status status = PROF_OK;
     int code = open_to_read(*store);
@@ -559,7 +363,7 @@ enum prof_status prof_store_open(const char *path, struct prof_store **store,
     if (is_refused(code)) {
         /* A file in WAL mode in a folder that cannot hold -shm. Without -wal everything is in the
          * main file; with it, ignoring it would show an old state as if it were the whole. */
-        if (side_file_bytes(path, "-wal") >= 0 || side_file_bytes(path, "-journal") >= 0) {
+        if (capture_side_bytes(path, "-wal") >= 0 || capture_side_bytes(path, "-journal") >= 0) {
             status = fail_side_files(path, err);
             goto out;
         }
@@ -589,7 +393,7 @@ enum prof_status prof_store_reopen(const char *path, struct prof_store **store,
                                    struct prof_error *err)
 {
     *store = NULL;
-    PROF_TRY(check_capture_header(path, err));
+    PROF_TRY(capture_check_header(path, err));
     use_folder_for_temporary_files(path);
     PROF_TRY(new_store(path, store, err));
     enum prof_status status = open_to_write(*store, ": is the folder writable?", err);
@@ -617,11 +421,11 @@ const char *prof_store_path(const struct prof_store *store)
  * which it may not delete. False: another program has a lock. */
 static bool remove_empty_wal(sqlite3 *db, const char *path)
 {
-    if (side_file_bytes(path, "-wal"))
+    if (capture_side_bytes(path, "-wal"))
         return true;
     bool locked = prof_sql_run(db, "BEGIN EXCLUSIVE");
-    if (locked && answers(db, "PRAGMA journal_mode", "delete") && !side_file_bytes(path, "-wal"))
-        remove_side_files(path);
+    if (locked && answers(db, "PRAGMA journal_mode", "delete") && !capture_side_bytes(path, "-wal"))
+        capture_remove_side_files(path);
     return locked && prof_sql_run(db, "ROLLBACK");
 }
 
@@ -638,16 +442,6 @@ static bool leave_wal(sqlite3 *db, const char *path, uint64_t patience_ns)
     }
 }
 
-/* One sync of the finished file instead of SQLite's two of every page (log, then file). */
-static bool sync_file(const char *path)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    bool ok = fd >= 0 && !fsync(fd);
-    if (fd >= 0)
-        close(fd); /* which succeeds and keeps errno */
-    return ok;
-}
-
 enum prof_status prof_store_publish(struct prof_store *store, struct prof_error *err)
 {
     if (!leave_wal(store->db, store->path, PUBLISH_NS)) {
@@ -659,25 +453,20 @@ enum prof_status prof_store_publish(struct prof_store *store, struct prof_error 
                          "together until the next perfkit report joins them",
                          store->path);
     }
-    if (!sync_file(store->path))
+    if (!capture_sync_file(store->path))
         return prof_fail_errno(err, PROF_IO, "cannot write %s to disk", store->path);
     return PROF_OK;
 }
 
 bool prof_store_settle(const char *path)
 {
-    if (is_written_here(path))
+    if (capture_is_written_here(path))
         return false;
-    unsigned char mode = 0;
-    int64_t log_bytes = side_file_bytes(path, "-wal");
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    bool wal = fd >= 0 && pread(fd, &mode, 1, HEAD_WRITE_VERSION) == 1 && mode == HEAD_WAL;
-    if (fd >= 0)
-        close(fd);
-    if (!wal && log_bytes)
+    int64_t log_bytes = capture_side_bytes(path, "-wal");
+    if (!capture_file_is_wal(path) && log_bytes)
         return log_bytes < 0;
     struct prof_store *store;
-    if (access(path, W_OK) || check_capture_header(path, NULL) || new_store(path, &store, NULL))
+    if (access(path, W_OK) || capture_check_header(path, NULL) || new_store(path, &store, NULL))
         return false;
     bool done =
         !sqlite3_open_v2(path, &store->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) &&
@@ -692,7 +481,7 @@ void prof_store_close(struct prof_store *store)
     if (!store)
         return;
     sqlite3_close_v2(store->db);
-    remove_written(store);
+    capture_written_remove(&store->written);
     close_nameless(store);
     free(store->path);
     free(store);

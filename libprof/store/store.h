@@ -8,6 +8,7 @@
 #define PERFKIT_STORE_STORE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include <sqlite3.h>
 
@@ -16,8 +17,8 @@
 struct prof_store;
 
 /* Make a new capture with all tables and views of tables.def, empty, open for writing. An existing
- * file, or a side file of it, is refused (PROF_EXISTS) unless `overwrite`, which removes them first.
- * On failure no file is left behind and *store is NULL. */
+ * file, or a side file of it, is refused (PROF_EXISTS) unless `overwrite`, which removes them
+ * first. On failure no file is left behind and *store is NULL. */
 enum prof_status prof_store_create(const char *path, bool overwrite, struct prof_store **store,
                                    struct prof_error *err);
 
@@ -72,6 +73,10 @@ enum prof_status prof_sql_status(int code);
 
 /* Runs statements that return no rows; false: one failed. */
 bool prof_sql_run(sqlite3 *db, const char *sql);
+
+/* The first number of a query, whose text is sqlite3_mprintf's; `otherwise` where it fails, has no
+ * row or NULL. */
+int64_t prof_sql_number(sqlite3 *db, int64_t otherwise, const char *format, ...);
 
 /* Why the connection's last statement failed, for people: SQLite calls every fault of a file "disk
  * I/O error", the system's own word says which. Valid until the connection is used again. */

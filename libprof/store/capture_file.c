@@ -1,0 +1,215 @@
+/* The files of a capture as files, before SQLite and after it; see capture_file.h. */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <sqlite3.h>
+
+#include "libprof/store/capture_file.h"
+#include "libprof/store/schema.h"
+
+/* Of SQLite's file format ("The Database Header"): offsets of the fields that are checked, most
+ * significant byte first. */
+enum {
+    HEAD_PAGE_BYTES = 16, /* 2 bytes; 1 = 65536 */
+    HEAD_WRITE_VERSION = 18,
+    HEAD_READ_VERSION = 19,
+    HEAD_WAL = 2, /* of these two */
+    HEAD_USER_VERSION = 60,
+    HEAD_APPLICATION_ID = 68,
+    HEAD_BYTES = 100
+};
+#define HEAD_MAGIC "SQLite format 3" /* with its NUL */
+
+/* The captures that this process writes. */
+static struct capture_written *written;
+static pthread_mutex_t written_lock = PTHREAD_MUTEX_INITIALIZER;
+
+void capture_written_add(struct capture_written *file, const char *path)
+{
+    struct stat info;
+    if (stat(path, &info))
+        return;
+    file->device = info.st_dev;
+    file->inode = info.st_ino;
+    pthread_mutex_lock(&written_lock);
+    file->next = written;
+    written = file;
+    pthread_mutex_unlock(&written_lock);
+}
+
+void capture_written_remove(struct capture_written *file)
+{
+    pthread_mutex_lock(&written_lock);
+    for (struct capture_written **at = &written; *at; at = &(*at)->next) {
+        if (*at == file) {
+            *at = file->next;
+            break;
+        }
+    }
+    pthread_mutex_unlock(&written_lock);
+}
+
+bool capture_is_written_here(const char *path)
+{
+    struct stat info;
+    bool found = false;
+    if (stat(path, &info))
+        return false;
+    pthread_mutex_lock(&written_lock);
+    for (const struct capture_written *at = written; at && !found; at = at->next)
+        found = at->device == info.st_dev && at->inode == info.st_ino;
+    pthread_mutex_unlock(&written_lock);
+    return found;
+}
+
+static const char *const side_files[] = {"-wal", "-shm", "-journal"};
+
+static char *joined(const char *a, const char *b)
+{
+    char *text;
+    return asprintf(&text, "%s%s", a, b) < 0 ? NULL : text;
+}
+
+int64_t capture_side_bytes(const char *path, const char *suffix)
+{
+    char *name = joined(path, suffix);
+    struct stat info;
+    int64_t bytes = name && !stat(name, &info) ? info.st_size : -1;
+    free(name);
+    return bytes;
+}
+
+void capture_remove_side_files(const char *path)
+{
+    for (size_t i = 0; i < sizeof side_files / sizeof side_files[0]; i++) {
+        char *name = joined(path, side_files[i]);
+        if (name)
+            unlink(name);
+        free(name);
+    }
+}
+
+char *capture_folder(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? sqlite3_mprintf("%.*s", slash == path ? 1 : (int)(slash - path), path)
+                 : sqlite3_mprintf(".");
+}
+
+int capture_new_file(const char *path)
+{
+    return open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+}
+
+int capture_nameless_file(const char *path)
+{
+    char *folder = capture_folder(path);
+    int fd = folder ? open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0666) : -1;
+    sqlite3_free(folder);
+    return fd;
+}
+
+bool capture_sync_file(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    bool ok = fd >= 0 && !fsync(fd);
+    if (fd >= 0)
+        close(fd); /* which succeeds and keeps errno */
+    return ok;
+}
+
+static uint32_t head_number(const unsigned char head[HEAD_BYTES], int at)
+{
+    return (uint32_t)head[at] << 24 | (uint32_t)head[at + 1] << 16 | (uint32_t)head[at + 2] << 8 |
+           head[at + 3];
+}
+
+/* Does the file end within a page? SQLite reads such a page as if zeros followed. While a file is
+ * written (it has a -wal beside it) this may be so for a moment. */
+static bool ends_within_page(const char *path, uint64_t bytes, const unsigned char head[HEAD_BYTES])
+{
+    uint32_t page = (uint32_t)head[HEAD_PAGE_BYTES] << 8 | head[HEAD_PAGE_BYTES + 1];
+    page = page == 1 ? 65536 : page;
+    return page >= 512 && bytes % page != 0 && capture_side_bytes(path, "-wal") < 0;
+}
+
+/* Is it a file of another tool that perfkit import reads? */
+static bool is_importable(const char *path, const unsigned char *head)
+{
+    const char *dot = strrchr(path, '.');
+    return (dot && !strcmp(dot, ".nsys-rep")) || head[0] == '{' || head[0] == '[' ||
+           (head[0] == 0x1f && head[1] == 0x8b);
+}
+
+enum prof_status capture_check_header(const char *path, struct prof_error *err)
+{
+    if (capture_is_written_here(path))
+        return PROF_OK;
+    unsigned char head[HEAD_BYTES];
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return errno == ENOENT ? prof_fail(err, PROF_NOTFOUND, "%s: no such file", path)
+                               : prof_fail_errno(err, PROF_ACCESS, "cannot read %s", path);
+    struct stat info;
+    ssize_t got = -1;
+    bool known = !fstat(fd, &info), regular = known && S_ISREG(info.st_mode);
+    if (regular)
+        got = pread(fd, head, sizeof head, 0);
+    int reason = errno;
+    close(fd);
+    errno = reason;
+    if (known && !regular)
+        return prof_fail(err, PROF_FORMAT, "%s is not a regular file", path);
+    if (got < 0)
+        return prof_fail_errno(err, PROF_IO, "cannot read %s", path);
+    if (!got)
+        return prof_fail(err, PROF_FORMAT,
+                         "%s is empty (in a network folder, until its run ends): else record anew",
+                         path);
+    if (got < (ssize_t)sizeof HEAD_MAGIC || memcmp(head, HEAD_MAGIC, sizeof HEAD_MAGIC))
+        return is_importable(path, head)
+                   ? prof_fail(err, PROF_FORMAT,
+                               "%s is a file of another tool: `perfkit import %s` makes a capture "
+                               "of it",
+                               path, path)
+                   : prof_fail(err, PROF_FORMAT,
+                               "%s is not a perfkit capture (not an SQLite file): give the file "
+                               "that perfkit run wrote",
+                               path);
+    if (got < (ssize_t)sizeof head)
+        return prof_fail(err, PROF_CORRUPT, "%s is cut short: copy it again, or record anew", path);
+    uint32_t version = head_number(head, HEAD_USER_VERSION);
+    if (head_number(head, HEAD_APPLICATION_ID) != PROF_APPLICATION_ID)
+        return prof_fail(err, PROF_FORMAT,
+                         "%s is an SQLite file of another program: `perfkit import %s` makes a "
+                         "capture of it if Nsight Systems or rocprofv3 wrote it",
+                         path, path);
+    if (version > PROF_FORMAT_VERSION)
+        return prof_fail(err, PROF_VERSION,
+                         "%s was written by a newer perfkit (format %u, this one reads up to %d): "
+                         "update perfkit",
+                         path, version, PROF_FORMAT_VERSION);
+    if (ends_within_page(path, (uint64_t)info.st_size, head))
+        return prof_fail(err, PROF_CORRUPT, "%s is cut short: copy it again, or record anew", path);
+    return PROF_OK;
+}
+
+bool capture_file_is_wal(const char *path)
+{
+    unsigned char mode = 0;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    bool wal = fd >= 0 && pread(fd, &mode, 1, HEAD_WRITE_VERSION) == 1 && mode == HEAD_WAL;
+    if (fd >= 0)
+        close(fd);
+    return wal;
+}
+
+void capture_image_to_wal(unsigned char *image)
+{
+    image[HEAD_WRITE_VERSION] = image[HEAD_READ_VERSION] = HEAD_WAL;
+}

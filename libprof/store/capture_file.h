@@ -1,0 +1,47 @@
+/* The files of a capture as files, without SQLite: what stands at the beginning of one, what lies
+ * beside it, and which ones this process writes. */
+#ifndef PERFKIT_STORE_CAPTURE_FILE_H
+#define PERFKIT_STORE_CAPTURE_FILE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+#include "libprof/base/error.h"
+
+/* A capture that this process writes; zeros until it is added. */
+struct capture_written {
+    struct capture_written *next;
+    dev_t device;
+    ino_t inode;
+};
+
+void capture_written_add(struct capture_written *file, const char *path);
+void capture_written_remove(struct capture_written *file); /* also of one that was not added */
+bool capture_is_written_here(const char *path);
+
+/* Size of PATH-wal, PATH-journal; -1: there is none. */
+int64_t capture_side_bytes(const char *path, const char *suffix);
+void capture_remove_side_files(const char *path);
+
+/* The folder of a path, by sqlite3_malloc. */
+char *capture_folder(const char *path);
+
+/* Descriptors, or -1 with errno. The second one's file has no name, in the folder of `path`:
+ * whether files can be made there is known before there is one. */
+int capture_new_file(const char *path);
+int capture_nameless_file(const char *path);
+
+/* One sync of the finished file instead of SQLite's two of every page (log, then file). */
+bool capture_sync_file(const char *path);
+
+/* Checks of the first bytes of a file, before SQLite opens it. Not of one that this process writes:
+ * to close any descriptor of a file takes away all locks that the process has on it (POSIX), and a
+ * program that reads the capture then deletes its -wal file. */
+enum prof_status capture_check_header(const char *path, struct prof_error *err);
+
+/* Of the header: is the file, or shall its image in memory be, in WAL mode? */
+bool capture_file_is_wal(const char *path);
+void capture_image_to_wal(unsigned char *image);
+
+#endif
