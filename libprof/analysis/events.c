@@ -677,16 +677,9 @@ int64_t prof_events_estimate(struct prof_capture *capture, uint32_t kinds)
 {
     int64_t sum = 0;
     for (size_t i = 0; i < PROF_OP_KINDS; i++) {
-        if (!(kinds & PROF_EVENTS(tables[i].event)))
-            continue;
-        sqlite3_stmt *row;
-        char *sql = sqlite3_mprintf("SELECT max(id) FROM %s", tables[i].name);
-        if (sql && !prof_query(capture, sql, &row, NULL)) {
-            if (prof_row(row))
-                sum = prof_add(sum, sqlite3_column_int64(row, 0));
-            sqlite3_finalize(row);
-        }
-        sqlite3_free(sql);
+        if (kinds & PROF_EVENTS(tables[i].event))
+            sum = prof_add(
+                sum, prof_sql_number(capture->db, 0, "SELECT max(id) FROM %s", tables[i].name));
     }
     return sum;
 }

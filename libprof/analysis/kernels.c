@@ -101,16 +101,8 @@ PROF_ORDER(by_kernel_duration, struct prof_kernel_row,
 /* Are there sums, and no kernel? */
 static bool has_sums_only(struct prof_capture *capture)
 {
-    sqlite3_stmt *row;
-    bool only = false;
-    if (prof_query(capture,
-                   "SELECT NOT EXISTS(SELECT 1 FROM kernel) AND EXISTS(SELECT 1 FROM rollup)", &row,
-                   NULL))
-        return false;
-    if (prof_row(row))
-        only = sqlite3_column_int(row, 0) != 0;
-    sqlite3_finalize(row);
-    return only;
+    return prof_sql_number(
+        capture->db, 0, "SELECT NOT EXISTS(SELECT 1 FROM kernel) AND EXISTS(SELECT 1 FROM rollup)");
 }
 
 /* By kernel name whatever the grouping: count, sum, min, max and mean are exact, the median is off

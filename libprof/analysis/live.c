@@ -201,18 +201,6 @@ enum prof_status prof_live_ends(struct prof_capture *capture, const int64_t *ids
 
 /* ---- the last rows only ---------------------------------------------------------------------- */
 
-static int64_t query_live_number(struct prof_capture *capture, char *sql, int64_t otherwise)
-{
-    sqlite3_stmt *row;
-    if (sql && !prof_query(capture, sql, &row, NULL)) {
-        if (prof_row(row) && sqlite3_column_type(row, 0) != SQLITE_NULL)
-            otherwise = sqlite3_column_int64(row, 0);
-        sqlite3_finalize(row);
-    }
-    sqlite3_free(sql);
-    return otherwise;
-}
-
 /* The view's text: of a table with all columns, or the one that already hides an older file's table
  * (prof_schema_complete), which ends with its table's name. */
 static char *select_text(struct prof_capture *capture, const char *table)
@@ -255,26 +243,20 @@ static const struct {
  * was cut off. */
 static int64_t first_kept_begin(struct prof_capture *capture, const char *table, int64_t first)
 {
-    return query_live_number(
-        capture,
-        sqlite3_mprintf("SELECT max(start) FROM (SELECT start FROM main.\"%w\" WHERE "
-                        "id < %lld ORDER BY id DESC LIMIT 256)",
-                        table, (long long)first),
-        0);
+    return prof_sql_number(capture->db, 0,
+                           "SELECT max(start) FROM (SELECT start FROM main.\"%w\" WHERE id < "
+                           "%lld ORDER BY id DESC LIMIT 256)",
+                           table, (long long)first);
 }
 
 static int cut_table(struct prof_capture *capture, const char *table, bool has_start, int64_t rows,
                      int64_t *begin)
 {
-    if (query_live_number(
-            capture,
-            sqlite3_mprintf("SELECT 1 FROM sqlite_temp_master WHERE type = 'table' AND "
-                            "name = %Q",
-                            table),
-            0))
+    if (prof_sql_number(capture->db, 0,
+                        "SELECT 1 FROM sqlite_temp_master WHERE type = 'table' AND name = %Q",
+                        table))
         return SQLITE_OK; /* stands for one that this file does not have: empty */
-    int64_t last =
-        query_live_number(capture, sqlite3_mprintf("SELECT max(id) FROM main.\"%w\"", table), 0);
+    int64_t last = prof_sql_number(capture->db, 0, "SELECT max(id) FROM main.\"%w\"", table);
     int64_t first = last - rows + 1;
     if (last <= rows)
         return SQLITE_OK;

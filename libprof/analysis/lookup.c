@@ -217,23 +217,11 @@ static const struct table {
 
 /* ---- more launch configurations than are kept apart ------------------------------------------ */
 
-static int64_t ask_number(struct prof_capture *capture, const char *sql)
-{
-    sqlite3_stmt *row;
-    int64_t number = 0;
-    if (prof_query(capture, sql, &row, NULL))
-        return 0;
-    if (prof_row(row))
-        number = prof_column_id(row, 0);
-    sqlite3_finalize(row);
-    return number;
-}
-
 /* Which ones are kept is decided once for a connection: rows that a reader has summed up stay. */
 static bool choose_common_configs(struct prof_capture *capture)
 {
     char sql[600];
-    const char *sums = ask_number(capture, "SELECT EXISTS(SELECT 1 FROM rollup)")
+    const char *sums = prof_sql_number(capture->db, 0, "SELECT EXISTS(SELECT 1 FROM rollup)")
                            ? "SELECT config, sum(sum) AS ns FROM rollup"
                            : "SELECT config, sum(duration) AS ns FROM kernel";
     snprintf(sql, sizeof sql,
@@ -251,7 +239,8 @@ static bool choose_common_configs(struct prof_capture *capture)
 static const char *kept_configs(struct prof_capture *capture)
 {
     if (!capture->has_other_configs &&
-        (ask_number(capture, "SELECT count(*) FROM launch_config") <= PROF_MOST_CONFIGS ||
+        (prof_sql_number(capture->db, 0, "SELECT count(*) FROM launch_config") <=
+             PROF_MOST_CONFIGS ||
          !choose_common_configs(capture)))
         return "";
     capture->has_other_configs = true;
@@ -262,8 +251,9 @@ static const char *kept_configs(struct prof_capture *capture)
 static bool add_other_configs(struct prof_capture *capture)
 {
     char name[80];
-    int64_t count = ask_number(capture, "SELECT count(DISTINCT name) FROM launch_config WHERE id "
-                                        "NOT IN (SELECT id FROM temp.kept_config)");
+    int64_t count = prof_sql_number(capture->db, 0,
+                                    "SELECT count(DISTINCT name) FROM launch_config WHERE id "
+                                    "NOT IN (SELECT id FROM temp.kept_config)");
     int length =
         snprintf(name, sizeof name, "(others, %s)", prof_counted(count, "kernel", "kernels").text);
     struct prof_config *c = prof_array_add(&capture->configs);

@@ -71,20 +71,6 @@ static enum prof_status select_rows(struct prof_ordered *o, bool only_key, const
     return status;
 }
 
-static int64_t count_estimate(struct prof_ordered *o)
-{
-    int64_t rows = 0;
-    sqlite3_stmt *statement;
-    char *sql = sqlite3_mprintf("SELECT max(id) FROM %s", o->query.table);
-    if (sql && !prof_query(o->capture, sql, &statement, NULL)) {
-        if (prof_row(statement))
-            rows = sqlite3_column_int64(statement, 0);
-        sqlite3_finalize(statement);
-    }
-    sqlite3_free(sql);
-    return rows;
-}
-
 static unsigned bits_of(int64_t value)
 {
     return value <= 0 ? 0 : (unsigned)(64 - __builtin_clzll((uint64_t)value));
@@ -171,7 +157,8 @@ static enum prof_status read_late(struct prof_ordered *o, const struct disorder 
 
 static enum prof_status plan(struct prof_ordered *o, int64_t small, struct prof_error *err)
 {
-    o->sorted = count_estimate(o) <= (small ? small : SMALL);
+    int64_t rows = prof_sql_number(o->capture->db, 0, "SELECT max(id) FROM %s", o->query.table);
+    o->sorted = rows <= (small ? small : SMALL);
     if (o->sorted)
         return PROF_OK;
     struct disorder d = {0};

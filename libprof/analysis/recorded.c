@@ -269,15 +269,10 @@ static int64_t last_known(struct prof_capture *capture)
         .fields = PROF_FIELD(START) | PROF_FIELD(DURATION),
         .last = 10000,
     };
-    int64_t last = PROF_UNKNOWN, end = PROF_UNKNOWN;
-    sqlite3_stmt *row;
+    int64_t last = PROF_UNKNOWN;
     if (prof_event_rows(capture, &query, see_event_end, &last, NULL))
         return PROF_UNKNOWN;
-    if (prof_query(capture, "SELECT max(\"end\") FROM process", &row, NULL))
-        return PROF_UNKNOWN;
-    if (prof_row(row))
-        end = prof_column_int(row, 0);
-    sqlite3_finalize(row);
+    int64_t end = prof_sql_number(capture->db, PROF_UNKNOWN, "SELECT max(\"end\") FROM process");
     return end > last ? end : last;
 }
 

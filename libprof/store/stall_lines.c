@@ -325,12 +325,7 @@ enum prof_status prof_stall_lines(struct prof_store *store, const char *folder,
                       .folder = folder,
                       .until = prof_now_ns() + DISASSEMBLE_NS,
                       .err = err};
-    sqlite3_stmt *any = NULL;
-    bool sampled =
-        sqlite3_prepare_v2(l.db, "SELECT 1 FROM stall LIMIT 1", -1, &any, NULL) == SQLITE_OK &&
-        sqlite3_step(any) == SQLITE_ROW;
-    sqlite3_finalize(any);
-    if (!sampled)
+    if (!prof_sql_number(l.db, 0, "SELECT 1 FROM stall LIMIT 1"))
         return PROF_OK;
     enum prof_status status = fill_lines(&l);
     sqlite3_stmt *all[] = {l.functions, l.rows, l.set, l.set_sass, l.set_reason};

@@ -524,11 +524,7 @@ static void free_symbolize_work(struct work *w)
 
 bool prof_symbolize_has(struct prof_store *store)
 {
-    struct prof_error err;
-    struct work w = {.db = prof_store_db(store), .store = store, .err = &err};
-    int64_t has;
-    return query_symbol_number(&w, "SELECT 1 FROM frame WHERE kind=1 LIMIT 1", &has) == PROF_OK &&
-           has;
+    return prof_sql_number(prof_store_db(store), 0, "SELECT 1 FROM frame WHERE kind=1 LIMIT 1");
 }
 
 static enum prof_status name_capture_stacks(struct work *w)

@@ -183,15 +183,9 @@ bool feed_text(struct feed *feed, struct feed_process *process, const char *text
 /* A number that the source has once; -1: it has none. */
 static int64_t main_number(struct feed *feed, const char *name)
 {
-    sqlite3_stmt *row = NULL;
-    int64_t number = -1;
-    if (!sqlite3_prepare_v2(feed->source,
-                            "SELECT CAST(value AS INTEGER) FROM n_META_DATA_EXPORT WHERE name = ?1",
-                            -1, &row, NULL) &&
-        !sqlite3_bind_text(row, 1, name, -1, SQLITE_STATIC) && sqlite3_step(row) == SQLITE_ROW)
-        number = sqlite3_column_int64(row, 0);
-    sqlite3_finalize(row);
-    return number;
+    return prof_sql_number(feed->source, -1,
+                           "SELECT CAST(value AS INTEGER) FROM n_META_DATA_EXPORT WHERE name = %Q",
+                           name);
 }
 
 struct feed_process *feed_process(struct feed *feed, int64_t global)

@@ -264,16 +264,13 @@ static enum prof_status note_unread_tables(struct import *im)
 {
     enum prof_status status = PROF_OK;
     for (size_t i = 0; !status && i < sizeof unread / sizeof *unread; i++) {
-        sqlite3_stmt *row = NULL;
-        if (!nsys_has_table(im->source, "src", unread[i].table))
-            continue;
-        char *sql = sqlite3_mprintf("SELECT count(*) FROM src.%s", unread[i].table);
-        if (sql && !sqlite3_prepare_v2(im->source, sql, -1, &row, NULL) &&
-            sqlite3_step(row) == SQLITE_ROW && feed_int(row, 0))
-            status = note_importf(im, "left out", "left out: %lld %s (%s)",
-                                  (long long)feed_int(row, 0), unread[i].what, unread[i].table);
-        sqlite3_finalize(row);
-        sqlite3_free(sql);
+        int64_t rows =
+            nsys_has_table(im->source, "src", unread[i].table)
+                ? prof_sql_number(im->source, 0, "SELECT count(*) FROM src.%s", unread[i].table)
+                : 0;
+        if (rows)
+            status = note_importf(im, "left out", "left out: %lld %s (%s)", (long long)rows,
+                                  unread[i].what, unread[i].table);
     }
     return status;
 }
@@ -323,7 +320,7 @@ static enum prof_status note_all_limits(struct import *im)
 
 /* ---- the capture ----------------------------------------------------------------------------- */
 
-/* One text or number of the source; NULL when it does not say. Free it. */
+/* One text of the source; NULL when it does not say. Free it. */
 static char *query_text(struct import *im, const char *sql)
 {
     sqlite3_stmt *row = NULL;
@@ -333,14 +330,6 @@ static char *query_text(struct import *im, const char *sql)
         text = strdup((const char *)sqlite3_column_text(row, 0));
     sqlite3_finalize(row);
     return text;
-}
-
-static int64_t query_number(struct import *im, const char *sql)
-{
-    char *text = query_text(im, sql);
-    int64_t number = text ? strtoll(text, NULL, 10) : 0;
-    free(text);
-    return number;
 }
 
 #define OF_ENVIRONMENT(name)                                                                       \
@@ -363,16 +352,17 @@ static enum prof_status open_import_ingest(struct import *im)
     char *kernel = query_text(im, OF_CAPTURE("PERFKIT_KERNEL") " UNION ALL " OF_ENVIRONMENT(
                                       "SoftwareReleaseVersion") " LIMIT 1");
     char *directory = query_text(im, OF_CAPTURE("PERFKIT_DIRECTORY") " LIMIT 1");
-    int64_t epoch =
-        query_number(im, "SELECT utcEpochNs FROM n_TARGET_INFO_SESSION_START_TIME LIMIT 1");
+    int64_t epoch = prof_sql_number(
+        im->source, 0, "SELECT utcEpochNs FROM n_TARGET_INFO_SESSION_START_TIME LIMIT 1");
     struct foreign_about about = {
         .command = command,
         .host = host,
         .cpu = cpu,
         .kernel = kernel,
         .directory = directory,
-        .cpu_count = query_number(im, OF_CAPTURE("PERFKIT_CPU_COUNT") " UNION ALL " OF_ENVIRONMENT(
-                                          "CpuCores") " LIMIT 1"),
+        .cpu_count = prof_sql_number(
+            im->source, 0,
+            OF_CAPTURE("PERFKIT_CPU_COUNT") " UNION ALL " OF_ENVIRONMENT("CpuCores") " LIMIT 1"),
         .start_realtime_ns = epoch > 0 && epoch < FEED_FARTHEST_NS ? epoch + feed->zero_ns : 0,
     };
     enum prof_status status = foreign_open(im->store, &about, &feed->ingest, im->err);
@@ -393,7 +383,8 @@ static enum prof_status find_times(struct import *im, int64_t *duration)
     *duration = -1;
     enum prof_status status = nsys_first_time(im->source, im->path, &im->feed.zero_ns, im->err);
     if (!status && !strcmp(product, NSYS_PRODUCT)) {
-        int64_t length = query_number(im, "SELECT duration FROM n_ANALYSIS_DETAILS LIMIT 1");
+        int64_t length =
+            prof_sql_number(im->source, 0, "SELECT duration FROM n_ANALYSIS_DETAILS LIMIT 1");
         im->feed.zero_ns = im->feed.zero_ns < 0 ? im->feed.zero_ns : 0;
         *duration = length > 0 ? length : -1;
     }

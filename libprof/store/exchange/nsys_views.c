@@ -30,31 +30,22 @@ static bool starts_with_word(const char *text, size_t length, const char *word)
     return strlen(word) <= length && !strncmp(text, word, strlen(word));
 }
 
-/* Frees `sql`. If the query fails, it counts as there, so that what is done with it fails and says
- * why. */
-static bool found_row(sqlite3 *db, char *sql)
-{
-    sqlite3_stmt *row = NULL;
-    int code = sql ? sqlite3_prepare_v2(db, sql, -1, &row, NULL) : SQLITE_NOMEM;
-    code = code ? code : sqlite3_step(row);
-    sqlite3_finalize(row);
-    sqlite3_free(sql);
-    return code != SQLITE_DONE;
-}
-
+/* If a query fails, the table or column counts as there, so that what is done with it fails and
+ * says why. */
 bool nsys_has_table(sqlite3 *db, const char *schema, const char *name)
 {
-    char *sql = sqlite3_mprintf(
-        "SELECT 1 FROM \"%w\".sqlite_master WHERE type = 'table' AND name = %Q", schema, name);
-    return found_row(db, sql);
+    return prof_sql_number(db, 1,
+                           "SELECT EXISTS(SELECT 1 FROM \"%w\".sqlite_master WHERE type = 'table' "
+                           "AND name = %Q)",
+                           schema, name);
 }
 
 static bool table_has_column(sqlite3 *db, const char *schema, const char *table, const char *column,
                              size_t length)
 {
-    char *sql = sqlite3_mprintf("SELECT 1 FROM pragma_table_info(%Q, %Q) WHERE name = '%.*q'",
-                                table, schema, (int)length, column);
-    return found_row(db, sql);
+    return prof_sql_number(
+        db, 1, "SELECT EXISTS(SELECT 1 FROM pragma_table_info(%Q, %Q) WHERE name = '%.*q')", table,
+        schema, (int)length, column);
 }
 
 /* "n_KERNEL" for CUPTI_ACTIVITY_KIND_KERNEL */

@@ -233,15 +233,9 @@ static enum prof_status stage_run(sqlite3 *db, const char *path, struct run_tabl
 
 bool rocpd_is(sqlite3 *db, const char *schema)
 {
-    sqlite3_stmt *row = NULL;
-    char *sql = sqlite3_mprintf("SELECT 1 FROM \"%w\".sqlite_master WHERE type = 'table' AND name "
-                                "GLOB '" NAMED "*'",
-                                schema);
-    bool found =
-        sql && !sqlite3_prepare_v2(db, sql, -1, &row, NULL) && sqlite3_step(row) == SQLITE_ROW;
-    sqlite3_finalize(row);
-    sqlite3_free(sql);
-    return found;
+    return prof_sql_number(
+        db, 0, "SELECT 1 FROM \"%w\".sqlite_master WHERE type = 'table' AND name GLOB '" NAMED "*'",
+        schema);
 }
 
 enum prof_status rocpd_stage(sqlite3 *db, const char *path, struct prof_error *err)
