@@ -124,19 +124,25 @@ static inline struct prof_report_value prof_report_ordinal(const struct prof_rep
         return __VA_ARGS__;                                                                        \
     }
 
-/* The rows of a table: an array of the report's data, and how many. */
-#define TABLE_ROWS(name, first, number)                                                            \
-    static const void *name##_rows(const struct prof_report_data *data, size_t *count)             \
-    {                                                                                              \
-        *count = number;                                                                           \
-        return first;                                                                              \
-    }
-
 /* What shares of wall time are of, where several devices add up; behind `used` bytes of a table's
  * totals. */
 void prof_report_append_wall(const struct prof_report_data *data, char *out, size_t size);
 
-#define ROWS(type, name_)                                                                          \
+/* The offset of a member that is a pointer, not an array. */
+#define POINTER_AT(type, member)                                                                   \
+    (offsetof(struct type, member) +                                                               \
+     0 * sizeof(struct {                                                                           \
+         char is_pointer;                                                                          \
+         _Static_assert(sizeof((struct type *)NULL)->member == sizeof(void *), #member);           \
+     }))
+
+/* The rows of a table: an array that the report's data points to, and how many (a size_t). */
+#define ROWS(type, name_, first, number)                                                           \
+    .columns = name_##_columns, .row_bytes = sizeof(struct type),                                  \
+    .rows_at = POINTER_AT(prof_report_data, first),                                                \
+    .count_at = offsetof(struct prof_report_data, number)
+/* Or NAME_rows. */
+#define COMPUTED_ROWS(type, name_)                                                                 \
     .columns = name_##_columns, .row_bytes = sizeof(struct type), .rows = name_##_rows
 
 /* Every table of a report, in the order in which it is shown: a new one is a word here and

@@ -184,11 +184,30 @@ const char *prof_report_none(const struct prof_report_data *data,
     return no_events ? PROF_REPORT_NO_EVENTS : table->none;
 }
 
+const void *prof_report_rows(const struct prof_report_data *data,
+                             const struct prof_report_table *table, size_t *count)
+{
+    const char *from = (const char *)data;
+    const void *rows;
+    if (table->rows)
+        return table->rows(data, count);
+    if (table->rows_via)
+        memcpy(&from, from + table->rows_via - 1, sizeof from);
+    memcpy(&rows, from + table->rows_at, sizeof rows);
+    memcpy(count, from + table->count_at, sizeof *count);
+    return rows;
+}
+
 bool prof_report_worth(const struct prof_report_data *data, const struct prof_report_table *table)
 {
-    size_t count = 0;
-    table->rows(data, &count);
-    return !table->optional || (count && (!table->worth || table->worth(data)));
+    size_t count, worth = 0;
+    const char *rows = prof_report_rows(data, table, &count);
+    if (!table->optional)
+        return true;
+    for (size_t i = 0; table->row_worth && i < count && !worth; i++)
+        worth += table->row_worth(rows + i * table->row_bytes);
+    return count && !table->for_programs && (!table->row_worth || worth) &&
+           (!table->worth || table->worth(data));
 }
 
 void prof_report_append_wall(const struct prof_report_data *data, char *out, size_t size)

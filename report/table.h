@@ -151,6 +151,9 @@ struct prof_report_table {
     size_t row_bytes;
     size_t screen_rows; /* how many a text report shows without --top */
     size_t name_cells;  /* columns of text that its names keep as long as others can go; 0 = 24 */
+    /* Of its own rows: in the data of the report, or, where rows_via is not 0, in what its pointer
+     * at rows_via - 1 leads to, the offsets of a pointer to them and of how many; or a function. */
+    size_t rows_at, count_at, rows_via;
     const void *(*rows)(const struct prof_report_data *data, size_t *count);
     /* In the text report: left out below so many rows; at most so many on its first screen (0 = not
      * there, PROF_HEADING_ONLY = the line of totals alone). */
@@ -159,6 +162,8 @@ struct prof_report_table {
     bool optional;     /* left out where people read when it is empty, or not worth it */
     bool in_summaries; /* known without events: a summary (perfkit merge --summary) has it too */
     bool (*worth)(const struct prof_report_data *data); /* NULL: whenever it has rows */
+    bool (*row_worth)(const void *row);                 /* or where one row is worth it */
+    bool for_programs;                                  /* never where people read */
     /* A row about all of them that is more than their sum; NULL = none. */
     const void *(*total_row)(const struct prof_report_data *data);
     enum prof_report_part part;
@@ -180,6 +185,10 @@ struct prof_report_table {
 
 /* In the order in which they are shown (columns.h), ended by NULL. Static. */
 extern const struct prof_report_table *const prof_report_tables[];
+
+/* Its own rows. */
+const void *prof_report_rows(const struct prof_report_data *data,
+                             const struct prof_report_table *table, size_t *count);
 
 /* Has a page for people something to say with this table? */
 bool prof_report_worth(const struct prof_report_data *data, const struct prof_report_table *table);

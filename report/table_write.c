@@ -500,7 +500,7 @@ enum prof_status prof_report_put_table(struct prof_report_output *o,
 {
     size_t count = 0;
     if (!table->walk) {
-        const void *rows = table->rows(o->data, &count);
+        const void *rows = prof_report_rows(o->data, table, &count);
         return prof_report_put_rows(o, table, rows, count, err);
     }
     struct prof_report_row_walk walk = {.capture = o->data ? o->data->capture : NULL,

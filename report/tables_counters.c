@@ -87,8 +87,6 @@ static const struct prof_report_column counter_columns[] = {
     {0},
 };
 
-TABLE_ROWS(counter, data->counters.rows, data->counters.count)
-
 /* What was taken off the values: "; less what tracing adds to each warp: 8 instructions, 4 alu". */
 static void add_traced(const struct prof_counter_summary *all, char *out, size_t size)
 {
@@ -122,7 +120,7 @@ const struct prof_report_table prof_report_counters_table = {
     .screen_rows = 10,
     .optional = true,
     .totals = counter_totals,
-    ROWS(prof_counter_row, counter),
+    ROWS(prof_counter_row, counter, counters.rows, counters.count),
 };
 
 /* ---- every counter --------------------------------------------------------------------------- */
@@ -149,15 +147,6 @@ static const struct prof_report_column counter_value_columns[] = {
     {0},
 };
 
-TABLE_ROWS(counter_value, data->counter_values, data->counter_value_count)
-
-/* For programs: people have the table above. */
-static bool counter_value_worth(const struct prof_report_data *data)
-{
-    (void)data;
-    return false;
-}
-
 const struct prof_report_table prof_report_counter_values_table = {
     .name = "counter_values",
     .part = PROF_PART_KERNELS,
@@ -166,9 +155,9 @@ const struct prof_report_table prof_report_counter_values_table = {
     .none = "none were sampled",
     .help = "Every counter of every kernel, per second of kernel time and per launch.",
     .optional = true,
-    .worth = counter_value_worth,
+    .for_programs = true, /* people have the table above */
     .not_in_text = true,
-    ROWS(prof_report_counter_value, counter_value),
+    ROWS(prof_report_counter_value, counter_value, counter_values, counter_value_count),
 };
 
 /* ---- exact counts of single launches --------------------------------------------------------- */
@@ -212,8 +201,6 @@ static const struct prof_report_column exact_columns[] = {
     {0},
 };
 
-TABLE_ROWS(exact, data->exact.rows, data->exact.count)
-
 const struct prof_report_table prof_report_exact_counts_table = {
     .name = "exact_counts",
     .part = PROF_PART_KERNELS,
@@ -225,5 +212,5 @@ const struct prof_report_table prof_report_exact_counts_table = {
     .screen_rows = 10,
     .optional = true,
     .not_in_text = true,
-    ROWS(prof_exact_row, exact),
+    ROWS(prof_exact_row, exact, exact.rows, exact.count),
 };

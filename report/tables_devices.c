@@ -69,8 +69,6 @@ static const struct prof_report_column device_columns[] = {
     {0},
 };
 
-TABLE_ROWS(device, data->utilisation.rows, data->utilisation.count)
-
 const struct prof_report_table prof_report_devices_table = {
     .name = "devices",
     .part = PROF_PART_DEVICES,
@@ -82,7 +80,7 @@ const struct prof_report_table prof_report_devices_table = {
         "time: before the first operation, in the gaps, and after the last one. Energy is that of "
         "the whole board, by the driver's counter, while it was read.",
     .not_in_text = true,
-    ROWS(prof_utilisation_row, device),
+    ROWS(prof_utilisation_row, device, utilisation.rows, utilisation.count),
 };
 
 static const struct prof_report_column gap_columns[] = {
@@ -94,8 +92,6 @@ static const struct prof_report_column gap_columns[] = {
     {0},
 };
 
-TABLE_ROWS(gap, data->gaps, data->gap_count)
-
 const struct prof_report_table prof_report_gaps_table = {
     .name = "gaps",
     .part = PROF_PART_DEVICES,
@@ -104,7 +100,7 @@ const struct prof_report_table prof_report_gaps_table = {
     .help = "Times between the first and the last operation of a device when it had nothing to do.",
     .screen_rows = 3,
     .not_in_text = true,
-    ROWS(prof_report_gap, gap),
+    ROWS(prof_report_gap, gap, gaps, gap_count),
 };
 
 #define STATE(row) ((const struct prof_report_state *)(row))
@@ -131,8 +127,6 @@ static const struct prof_report_column state_columns[] = {
     {0},
 };
 
-TABLE_ROWS(state, data->states, data->state_count)
-
 static void state_totals(const struct prof_report_data *data, char *out, size_t size)
 {
     snprintf(out, size, "%s analysed, from %s on", prof_duration_ns(data->findings.window_ns).text,
@@ -147,5 +141,5 @@ const struct prof_report_table prof_report_states_table = {
     .help = "Each instant of the analysed interval has one state, so they add up to it: what ran, "
             "or what the host did until the next operation came.",
     .totals = state_totals,
-    ROWS(prof_report_state, state),
+    ROWS(prof_report_state, state, states, state_count),
 };

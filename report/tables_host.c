@@ -22,8 +22,6 @@ static const struct prof_report_column process_columns[] = {
     {0},
 };
 
-TABLE_ROWS(process, data->processes, data->process_count)
-
 const struct prof_report_table prof_report_processes_table = {
     .name = "processes",
     .part = PROF_PART_MACHINE,
@@ -32,7 +30,7 @@ const struct prof_report_table prof_report_processes_table = {
     .help = "The processes of the run.",
     .screen_rows = 5,
     .least_rows = 2,
-    ROWS(prof_process, process),
+    ROWS(prof_process, process, processes, process_count),
 };
 
 /* ---- PyTorch --------------------------------------------------------------------------------- */
@@ -55,8 +53,6 @@ static const struct prof_report_column pytorch_columns[] = {
     {0},
 };
 
-TABLE_ROWS(pytorch, data->pytorch_parts, data->pytorch_part_count)
-
 const struct prof_report_table prof_report_pytorch_table = {
     .name = "pytorch",
     .title = "PyTorch",
@@ -67,7 +63,7 @@ const struct prof_report_table prof_report_pytorch_table = {
         "time on the host, GPU time that of the kernels launched inside.",
     .optional = true,
     .screen_rows = 6,
-    ROWS(prof_pytorch_part, pytorch),
+    ROWS(prof_pytorch_part, pytorch, pytorch_parts, pytorch_part_count),
 };
 
 /* ---- trust ----------------------------------------------------------------------------------- */
@@ -86,8 +82,6 @@ static const struct prof_report_column balance_columns[] = {
     {0},
 };
 
-TABLE_ROWS(balance, data->trust.totals, data->trust.total_count)
-
 const struct prof_report_table prof_report_balance_table = {
     .name = "balance",
     .part = PROF_PART_NONE,
@@ -96,7 +90,7 @@ const struct prof_report_table prof_report_balance_table = {
     .help = "Called = recorded + failed + in graphs + dropped + outstanding + missing; missing and "
             "dropped must be 0.",
     .not_in_text = true,
-    ROWS(prof_balance, balance),
+    ROWS(prof_balance, balance, trust.totals, trust.total_count),
 };
 
 /* ---- streams, contexts, threads -------------------------------------------------------------- */
@@ -135,16 +129,10 @@ static const struct prof_report_column stream_columns[] = {
     {0},
 };
 
-TABLE_ROWS(stream, data->streams, data->stream_count)
-
-static bool stream_worth(const struct prof_report_data *data)
+static bool stream_worth(const void *row)
 {
-    for (size_t i = 0; i < data->stream_count; i++) {
-        const struct prof_stream *stream = &data->streams[i].stream;
-        if (stream->name || (stream->priority != PROF_UNKNOWN && stream->priority != 0))
-            return true;
-    }
-    return false;
+    const struct prof_stream *stream = &((const struct prof_report_stream *)row)->stream;
+    return stream->name || (stream->priority != PROF_UNKNOWN && stream->priority != 0);
 }
 
 const struct prof_report_table prof_report_streams_table = {
@@ -156,8 +144,8 @@ const struct prof_report_table prof_report_streams_table = {
             "first.",
     .screen_rows = 8,
     .optional = true,
-    .worth = stream_worth,
-    ROWS(prof_report_stream, stream),
+    .row_worth = stream_worth,
+    ROWS(prof_report_stream, stream, streams, stream_count),
 };
 
 CELL(context_kind, prof_report_text(CONTEXT(row)->green ? "green" : "whole device"))
@@ -187,15 +175,9 @@ static const void *context_rows(const struct prof_report_data *data, size_t *cou
     return list;
 }
 
-static bool context_worth(const struct prof_report_data *data)
+static bool context_worth(const void *row)
 {
-    const struct prof_context *list;
-    size_t count = prof_contexts(data->capture, &list);
-    for (size_t i = 0; i < count; i++) {
-        if (list[i].green || list[i].name)
-            return true;
-    }
-    return false;
+    return CONTEXT(row)->green || CONTEXT(row)->name;
 }
 
 const struct prof_report_table prof_report_contexts_table = {
@@ -206,8 +188,8 @@ const struct prof_report_table prof_report_contexts_table = {
     .help = "A green context has some of its device's SMs.",
     .screen_rows = 6,
     .optional = true,
-    .worth = context_worth,
-    ROWS(prof_context, context),
+    .row_worth = context_worth,
+    COMPUTED_ROWS(prof_context, context),
 };
 
 static const struct prof_report_column thread_columns[] = {
@@ -225,15 +207,9 @@ static const void *thread_rows(const struct prof_report_data *data, size_t *coun
     return list;
 }
 
-static bool thread_worth(const struct prof_report_data *data)
+static bool thread_worth(const void *row)
 {
-    const struct prof_thread *list;
-    size_t count = prof_threads(data->capture, &list);
-    for (size_t i = 0; i < count; i++) {
-        if (list[i].name)
-            return true;
-    }
-    return false;
+    return ((const struct prof_thread *)row)->name;
 }
 
 const struct prof_report_table prof_report_threads_table = {
@@ -245,9 +221,9 @@ const struct prof_report_table prof_report_threads_table = {
     .help = "Threads that made calls or ranges, by the names the program gave them.",
     .screen_rows = 6,
     .optional = true,
-    .worth = thread_worth,
+    .row_worth = thread_worth,
     .not_in_text = true,
-    ROWS(prof_thread, thread),
+    COMPUTED_ROWS(prof_thread, thread),
 };
 
 /* ---- the host's functions and threads -------------------------------------------------------- */
@@ -312,8 +288,6 @@ static const struct prof_report_column host_columns[] = {
     {0},
 };
 
-TABLE_ROWS(host, data->cpu.functions, data->cpu.function_count)
-
 /* A tenth of the time that threads ran or waited. */
 static bool python_matters(const struct prof_cpu *cpu)
 {
@@ -347,7 +321,7 @@ const struct prof_report_table prof_report_host_table = {
     .optional = true,
     .totals = host_totals,
     .first_rows = 3,
-    ROWS(prof_cpu_function, host),
+    ROWS(prof_cpu_function, host, cpu.functions, cpu.function_count),
 };
 
 /* ---- threads --------------------------------------------------------------------------------- */
@@ -389,8 +363,6 @@ static const struct prof_report_column host_thread_columns[] = {
     {0},
 };
 
-TABLE_ROWS(host_thread, data->cpu.threads, data->cpu.thread_count)
-
 const struct prof_report_table prof_report_host_threads_table = {
     .name = "host_threads",
     .part_order = 2,
@@ -400,5 +372,5 @@ const struct prof_report_table prof_report_host_threads_table = {
             "a processor.",
     .screen_rows = 6,
     .optional = true,
-    ROWS(prof_cpu_thread, host_thread),
+    ROWS(prof_cpu_thread, host_thread, cpu.threads, cpu.thread_count),
 };

@@ -47,8 +47,6 @@ static const struct prof_report_column series_columns[] = {
     {0},
 };
 
-TABLE_ROWS(series, data->iterations.series, data->iterations.series_count)
-
 const struct prof_report_table prof_report_iteration_series_table = {
     .name = "iteration_series",
     .part = PROF_PART_DEVICES,
@@ -64,7 +62,7 @@ const struct prof_report_table prof_report_iteration_series_table = {
         "last of them, divided by their number; only where that is known within a quarter and "
         "they take nine tenths of the time.",
     .screen_rows = 12,
-    ROWS(prof_iteration_series, series),
+    ROWS(prof_iteration_series, series, iterations.series, iterations.series_count),
 };
 
 /* ---- predictions ----------------------------------------------------------------------------- */
@@ -92,7 +90,11 @@ static const struct prof_report_column prediction_columns[] = {
     {0},
 };
 
-TABLE_ROWS(prediction, data->findings.predictions, data->findings.prediction_count)
+static const void *prediction_rows(const struct prof_report_data *data, size_t *count)
+{
+    *count = data->findings.prediction_count;
+    return data->findings.predictions;
+}
 
 const struct prof_report_table prof_report_predictions_table = {
     .name = "predictions",
@@ -107,7 +109,7 @@ const struct prof_report_table prof_report_predictions_table = {
             "than the finding's bound is left out. perfkit what-if predicts other changes.",
     .screen_rows = PROF_PREDICTIONS,
     .first_rows = 3,
-    ROWS(prof_prediction, prediction),
+    COMPUTED_ROWS(prof_prediction, prediction),
 };
 
 /* ---- rows ------------------------------------------------------------------------------------ */
@@ -155,8 +157,6 @@ static const struct prof_report_column iteration_columns[] = {
     {0},
 };
 
-TABLE_ROWS(iteration, data->iterations.rows, data->iterations.count)
-
 static const struct prof_report_table rows_table = {
     .name = "iterations",
     .title = "Each iteration",
@@ -169,7 +169,7 @@ static const struct prof_report_table rows_table = {
         "which takes iterations of some 0.5 s. The states of that device (JSON, CSV) add up to the "
         "duration.",
     .screen_rows = 20,
-    ROWS(prof_iteration_row, iteration),
+    ROWS(prof_iteration_row, iteration, iterations.rows, iterations.count),
 };
 
 /* ---- why ------------------------------------------------------------------------------------- */
@@ -213,8 +213,6 @@ static const struct prof_report_column why_columns[] = {
     {0},
 };
 
-TABLE_ROWS(why, data->iterations.whys, data->iterations.why_count)
-
 const struct prof_report_table prof_report_slow_iterations_table = {
     .part = PROF_PART_DEVICES,
     .part_order = 3,
@@ -228,7 +226,7 @@ const struct prof_report_table prof_report_slow_iterations_table = {
         "parts of one.",
     .screen_rows = PROF_REPORT_EXPLAINED,
     .name_cells = 40,
-    ROWS(prof_iteration_why, why),
+    ROWS(prof_iteration_why, why, iterations.whys, iterations.why_count),
 };
 
 #define PART(row) ((const struct prof_iteration_part *)(row))
@@ -248,8 +246,13 @@ static const struct prof_report_column part_columns[] = {
     {0},
 };
 
-TABLE_ROWS(part, data->iterations.why_count ? data->iterations.whys[0].parts : NULL,
-           data->iterations.why_count ? data->iterations.whys[0].part_count : 0)
+static const void *part_rows(const struct prof_report_data *data, size_t *count)
+{
+    const struct prof_iteration_why *why =
+        data->iterations.why_count ? data->iterations.whys : NULL;
+    *count = why ? why->part_count : 0;
+    return why ? why->parts : NULL;
+}
 
 static void part_totals(const struct prof_report_data *data, char *out, size_t size)
 {
@@ -270,7 +273,7 @@ static const struct prof_report_table parts_table = {
     .screen_rows = 15,
     .name_cells = 40,
     .totals = part_totals,
-    ROWS(prof_iteration_part, part),
+    COMPUTED_ROWS(prof_iteration_part, part),
 };
 
 /* ---- the document ---------------------------------------------------------------------------- */

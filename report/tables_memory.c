@@ -23,8 +23,6 @@ static const struct prof_report_column memory_columns[] = {
     {0},
 };
 
-TABLE_ROWS(memory, data->memory.rows, data->memory.count)
-
 static const void *memory_total(const struct prof_report_data *data)
 {
     return &data->memory.total;
@@ -56,7 +54,7 @@ const struct prof_report_table prof_report_memory_table = {
     .totals = memory_totals,
     .total_row = memory_total,
     .first_rows = PROF_HEADING_ONLY,
-    ROWS(prof_memory_row, memory),
+    ROWS(prof_memory_row, memory, memory.rows, memory.count),
 };
 
 CELL(leak_kind,
@@ -72,8 +70,6 @@ static const struct prof_report_column leak_columns[] = {
     {0},
 };
 
-TABLE_ROWS(leak, data->memory.leaks, data->memory.leak_count)
-
 const struct prof_report_table prof_report_leaks_table = {
     .name = "leaks",
     .part = PROF_PART_MEMORY,
@@ -83,7 +79,7 @@ const struct prof_report_table prof_report_leaks_table = {
     .help = "Allocations that were not freed when their process ended.",
     .screen_rows = 3,
     .least_rows = 1,
-    ROWS(prof_allocation, leak),
+    ROWS(prof_allocation, leak, memory.leaks, memory.leak_count),
 };
 
 /* ---- the memory report ----------------------------------------------------------------------- */
@@ -93,6 +89,12 @@ static struct prof_report_value where(const struct prof_report_data *data, int64
 {
     return host ? prof_report_text("host") : prof_report_device_name(data, device);
 }
+
+#define USAGE_ROWS(type, name_, first, number)                                                     \
+    .columns = name_##_columns, .row_bytes = sizeof(struct type),                                  \
+    .rows_via = 1 + offsetof(struct prof_report_data, usage),                                      \
+    .rows_at = POINTER_AT(prof_report_memory, first),                                              \
+    .count_at = offsetof(struct prof_report_memory, number)
 
 /* What every table of sites and places has at hand. */
 #define USE(type, key, title, unit, rank, member) INT64(key, title, unit, rank, type, use.member)
@@ -130,8 +132,6 @@ static const struct prof_report_column place_columns[] = {
     {0},
 };
 
-TABLE_ROWS(place, data->usage->profile.places, data->usage->profile.place_count)
-
 /* ---- call paths ------------------------------------------------------------------------------ */
 
 #define SITE(row) ((const struct prof_memory_site *)(row))
@@ -159,8 +159,6 @@ static const struct prof_report_column held_columns[] = {
     {0},
 };
 
-TABLE_ROWS(held, data->usage->held, data->usage->held_count)
-
 static const struct prof_report_column kept_columns[] = {
     COMPUTED("verdict", "Verdict", WORD, 1, site_verdict),
     REAL("growth_bytes", "Kept per iteration", BYTES, 1, prof_memory_site, growth_bytes),
@@ -172,8 +170,6 @@ static const struct prof_report_column kept_columns[] = {
     SITE_PLACE,
     {0},
 };
-
-TABLE_ROWS(kept, data->usage->kept, data->usage->kept_count)
 
 static void kept_totals(const struct prof_report_data *data, char *out, size_t size)
 {
@@ -216,8 +212,6 @@ static const struct prof_report_column brief_columns[] = {
     {0},
 };
 
-TABLE_ROWS(brief, data->usage->brief, data->usage->brief_count)
-
 /* ---- lifetimes ------------------------------------------------------------------------------- */
 
 #define LIFE(row) ((const struct prof_report_lifetime *)(row))
@@ -234,8 +228,6 @@ static const struct prof_report_column life_columns[] = {
     COMPUTED("name", "Where", NAME, 1, life_where),
     {0},
 };
-
-TABLE_ROWS(life, data->usage->lifetimes, data->usage->lifetime_count)
 
 /* ---- what did not fit ------------------------------------------------------------------------ */
 
@@ -264,8 +256,6 @@ static const struct prof_report_column failure_columns[] = {
     {0},
 };
 
-TABLE_ROWS(failure, data->usage->profile.failures, data->usage->profile.failure_count)
-
 #define HOLDER(row) ((const struct prof_report_holder *)(row))
 
 static struct prof_report_value holder_share(const struct prof_report_data *data, const void *row)
@@ -284,8 +274,6 @@ static const struct prof_report_column holder_columns[] = {
     INDIRECT(STRING, "brief", "By", NAME, 1, prof_report_holder, site, brief),
     {0},
 };
-
-TABLE_ROWS(holder, data->usage->holders, data->usage->holder_count)
 
 /* ---- the driver's count ---------------------------------------------------------------------- */
 
@@ -310,8 +298,6 @@ static const struct prof_report_column driver_columns[] = {
     {0},
 };
 
-TABLE_ROWS(driver, data->usage->profile.drivers, data->usage->profile.driver_count)
-
 #define PATHS 56 /* "grow (model.py:125) < main (train.py:30) in train > step" */
 
 static const struct prof_report_table places_table = {
@@ -324,7 +310,7 @@ static const struct prof_report_table places_table = {
             "yet grows from one of its iterations to the next, of the phase where that is most. "
             "Brief: freed in the iteration that made it, or within a millisecond.",
     .screen_rows = 12,
-    ROWS(prof_memory_place, place),
+    USAGE_ROWS(prof_memory_place, place, profile.places, profile.place_count),
 };
 
 static const struct prof_report_table failures_table = {
@@ -337,7 +323,7 @@ static const struct prof_report_table failures_table = {
     .name_cells = PATHS,
     .screen_rows = 5,
     .optional = true,
-    ROWS(prof_memory_failure, failure),
+    USAGE_ROWS(prof_memory_failure, failure, profile.failures, profile.failure_count),
 };
 
 static const struct prof_report_table holders_table = {
@@ -349,7 +335,7 @@ static const struct prof_report_table holders_table = {
     .name_cells = PATHS,
     .screen_rows = 10,
     .optional = true,
-    ROWS(prof_report_holder, holder),
+    USAGE_ROWS(prof_report_holder, holder, holders, holder_count),
 };
 
 static const struct prof_report_table held_table = {
@@ -360,7 +346,7 @@ static const struct prof_report_table held_table = {
     .help = "By call path: what was alive when its device's memory was fullest.",
     .name_cells = PATHS,
     .screen_rows = 12,
-    ROWS(prof_memory_site, held),
+    USAGE_ROWS(prof_memory_site, held, held, held_count),
 };
 
 static const struct prof_report_table kept_table = {
@@ -373,7 +359,7 @@ static const struct prof_report_table kept_table = {
     .name_cells = PATHS,
     .screen_rows = 10,
     .totals = kept_totals,
-    ROWS(prof_memory_site, kept),
+    USAGE_ROWS(prof_memory_site, kept, kept, kept_count),
 };
 
 static const struct prof_report_table brief_table = {
@@ -386,7 +372,7 @@ static const struct prof_report_table brief_table = {
     .name_cells = PATHS,
     .screen_rows = 6,
     .optional = true,
-    ROWS(prof_memory_site, brief),
+    USAGE_ROWS(prof_memory_site, brief, brief, brief_count),
 };
 
 static const struct prof_report_table lifetimes_table = {
@@ -398,7 +384,7 @@ static const struct prof_report_table lifetimes_table = {
             "was made.",
     .screen_rows = 12,
     .optional = true,
-    ROWS(prof_report_lifetime, life),
+    USAGE_ROWS(prof_report_lifetime, life, lifetimes, lifetime_count),
 };
 
 static const struct prof_report_table driver_table = {
@@ -411,7 +397,7 @@ static const struct prof_report_table driver_table = {
             "rest. Worst rest: of all samples, as a share of what was in use.",
     .screen_rows = 8,
     .optional = true,
-    ROWS(prof_memory_driver, driver),
+    USAGE_ROWS(prof_memory_driver, driver, profile.drivers, profile.driver_count),
 };
 
 const struct prof_report_table *const prof_report_memory_tables[] = {

@@ -337,8 +337,6 @@ static const struct prof_report_column rank_columns[] = {
     {0},
 };
 
-TABLE_ROWS(rank, data->ranks.rows, data->ranks.count)
-
 /* A process by itself is no news. */
 static bool rank_worth(const struct prof_report_data *data)
 {
@@ -371,7 +369,7 @@ const struct prof_report_table prof_report_ranks_table = {
     .totals = rank_totals,
     .least_rows = 2,
     .first_rows = 8,
-    ROWS(prof_rank_row, rank),
+    ROWS(prof_rank_row, rank, ranks.rows, ranks.count),
 };
 
 /* ---- collectives ----------------------------------------------------------------------------- */
@@ -404,8 +402,6 @@ static const struct prof_report_column collective_columns[] = {
     {0},
 };
 
-TABLE_ROWS(collective, data->ranks.collectives, data->ranks.collective_count)
-
 static void collective_totals(const struct prof_report_data *data, char *out, size_t size)
 {
     int64_t exposed = 0, time = 0;
@@ -430,7 +426,7 @@ const struct prof_report_table prof_report_collectives_table = {
     .optional = true,
     .totals = collective_totals,
     .first_rows = 3,
-    ROWS(prof_collective_row, collective),
+    ROWS(prof_collective_row, collective, ranks.collectives, ranks.collective_count),
 };
 
 /* ---- ranks that came late -------------------------------------------------------------------- */
@@ -458,8 +454,6 @@ static const struct prof_report_column late_columns[] = {
     {0},
 };
 
-TABLE_ROWS(late, data->ranks.late, data->ranks.late_count)
-
 const struct prof_report_table prof_report_late_ranks_table = {
     .name = "late_ranks",
     .part = PROF_PART_RANKS,
@@ -469,7 +463,7 @@ const struct prof_report_table prof_report_late_ranks_table = {
             "its device did longer than the others' since the collective before.",
     .screen_rows = 8,
     .optional = true,
-    ROWS(prof_rank_late, late),
+    ROWS(prof_rank_late, late, ranks.late, ranks.late_count),
 };
 
 /* ---- iterations ------------------------------------------------------------------------------ */
@@ -495,8 +489,6 @@ static const struct prof_report_column iteration_columns[] = {
     {0},
 };
 
-TABLE_ROWS(iteration, data->ranks.iterations, data->ranks.iteration_count)
-
 const struct prof_report_table prof_report_rank_iterations_table = {
     .name = "rank_iterations",
     .part = PROF_PART_RANKS,
@@ -507,7 +499,7 @@ const struct prof_report_table prof_report_rank_iterations_table = {
     .screen_rows = 16,
     .optional = true,
     .worth = rank_worth,
-    ROWS(prof_rank_iteration, iteration),
+    ROWS(prof_rank_iteration, iteration, ranks.iterations, ranks.iteration_count),
 };
 
 /* ---- differences ----------------------------------------------------------------------------- */
@@ -539,8 +531,6 @@ static const struct prof_report_column difference_columns[] = {
     {0},
 };
 
-TABLE_ROWS(difference, data->ranks.differences, data->ranks.difference_count)
-
 const struct prof_report_table prof_report_rank_differences_table = {
     .name = "rank_differences",
     .part = PROF_PART_RANKS,
@@ -549,7 +539,7 @@ const struct prof_report_table prof_report_rank_differences_table = {
     .help = "Exact counts within the iterations that differ from those of most ranks.",
     .screen_rows = 8,
     .optional = true,
-    ROWS(prof_rank_difference, difference),
+    ROWS(prof_rank_difference, difference, ranks.differences, ranks.difference_count),
 };
 
 /* ---- links ----------------------------------------------------------------------------------- */
@@ -574,8 +564,6 @@ static const struct prof_report_column link_columns[] = {
     {0},
 };
 
-TABLE_ROWS(link, data->ranks.links, data->ranks.link_count)
-
 /* One way alone has nothing to be compared with. */
 static bool link_worth(const struct prof_report_data *data)
 {
@@ -592,7 +580,7 @@ const struct prof_report_table prof_report_rank_links_table = {
     .screen_rows = 8,
     .optional = true,
     .worth = link_worth,
-    ROWS(prof_rank_link, link),
+    ROWS(prof_rank_link, link, ranks.links, ranks.link_count),
 };
 
 /* ---- the network ----------------------------------------------------------------------------- */
@@ -611,8 +599,6 @@ static const struct prof_report_column port_columns[] = {
     {0},
 };
 
-TABLE_ROWS(port, data->ranks.ports, data->ranks.port_count)
-
 const struct prof_report_table prof_report_network_table = {
     .name = "network",
     .part = PROF_PART_RANKS,
@@ -623,5 +609,5 @@ const struct prof_report_table prof_report_network_table = {
     .screen_rows = 8,
     .optional = true,
     .not_in_text = true,
-    ROWS(prof_rank_port, port),
+    ROWS(prof_rank_port, port, ranks.ports, ranks.port_count),
 };

@@ -357,43 +357,19 @@ static const struct prof_report_column roofline_range_columns[] = {
     {0},
 };
 
-TABLE_ROWS(roofline, data->roofline.points, data->roofline.count)
-TABLE_ROWS(roofline_config, data->roofline_configs.points, data->roofline_configs.count)
-TABLE_ROWS(roofline_range, data->roofline_ranges.points, data->roofline_ranges.count)
-
 /* ---- worth its lines? ------------------------------------------------------------------------ */
 
 /* Without the work of any kernel there is nothing but n/a in most columns; what can be said all the
  * same (launches, an idle device) the findings say better. */
-static bool has_known_work(const struct prof_roofline *roofline)
+static bool point_worth(const void *row)
 {
-    for (size_t i = 0; i < roofline->count; i++)
-        if (roofline->points[i].worked > 0)
-            return true;
-    return false;
-}
-
-static bool roofline_worth(const struct prof_report_data *data)
-{
-    return has_known_work(&data->roofline);
+    return POINT(row)->worked > 0;
 }
 
 /* Only where it says more than the table by name. */
 static bool roofline_config_worth(const struct prof_report_data *data)
 {
-    return data->roofline_configs.count > data->roofline.count &&
-           has_known_work(&data->roofline_configs);
-}
-
-static bool roofline_range_worth(const struct prof_report_data *data)
-{
-    return has_known_work(&data->roofline_ranges);
-}
-
-static bool never_worth(const struct prof_report_data *data)
-{
-    (void)data;
-    return false;
+    return data->roofline_configs.count > data->roofline.count;
 }
 
 static void totals(const struct prof_roofline *roofline, const char *what, char *out, size_t size)
@@ -422,9 +398,9 @@ const struct prof_report_table prof_report_roofline_table = {
             "FLOP/B is of device memory. n/a: work or ceilings are not known, `why` says which.",
     .screen_rows = 8,
     .optional = true,
-    .worth = roofline_worth,
+    .row_worth = point_worth,
     .totals = roofline_totals,
-    ROWS(prof_roofline_point, roofline),
+    ROWS(prof_roofline_point, roofline, roofline.points, roofline.count),
 };
 
 const struct prof_report_table prof_report_roofline_configs_table = {
@@ -436,7 +412,8 @@ const struct prof_report_table prof_report_roofline_configs_table = {
     .screen_rows = 4,
     .optional = true,
     .worth = roofline_config_worth,
-    ROWS(prof_roofline_point, roofline_config),
+    .row_worth = point_worth,
+    ROWS(prof_roofline_point, roofline_config, roofline_configs.points, roofline_configs.count),
 };
 
 const struct prof_report_table prof_report_roofline_ranges_table = {
@@ -449,9 +426,9 @@ const struct prof_report_table prof_report_roofline_ranges_table = {
             "memcpys between host and device.",
     .screen_rows = 6,
     .optional = true,
-    .worth = roofline_range_worth,
+    .row_worth = point_worth,
     .totals = roofline_range_totals,
-    ROWS(prof_roofline_point, roofline_range),
+    ROWS(prof_roofline_point, roofline_range, roofline_ranges.points, roofline_ranges.count),
 };
 
 /* ---- ceilings -------------------------------------------------------------------------------- */
@@ -482,8 +459,6 @@ static const struct prof_report_column ceiling_columns[] = {
     {0},
 };
 
-TABLE_ROWS(ceiling, data->roofline.ceilings.rows, data->roofline.ceilings.count)
-
 const struct prof_report_table prof_report_ceilings_table = {
     .name = "ceilings",
     .part = PROF_PART_ROOFLINE,
@@ -491,7 +466,7 @@ const struct prof_report_table prof_report_ceilings_table = {
     .none = "no ceilings are known",
     .help = "What the devices can do: measured by perfkit device --measure, or theoretical.",
     .optional = true,
-    .worth = never_worth,
+    .for_programs = true,
     .not_in_text = true,
-    ROWS(prof_ceiling, ceiling),
+    ROWS(prof_ceiling, ceiling, roofline.ceilings.rows, roofline.ceilings.count),
 };

@@ -75,8 +75,6 @@ static const struct prof_report_column stall_columns[] = {
     {0},
 };
 
-TABLE_ROWS(stall, data->stalls.rows, data->stalls.count)
-
 static void stall_totals(const struct prof_report_data *data, char *out, size_t size)
 {
     snprintf(out, size, "%s samples of warps in %s kernel%s", prof_count(data->stalls.samples).text,
@@ -113,7 +111,7 @@ const struct prof_report_table prof_report_stalls_table = {
     .name_cells = PROF_REPORT_KERNEL_CELLS,
     .totals = stall_totals,
     .notes = stall_notes,
-    ROWS(prof_stall_row, stall),
+    ROWS(prof_stall_row, stall, stalls.rows, stalls.count),
 };
 
 /* ---- lines */
@@ -132,8 +130,6 @@ static const struct prof_report_column stall_line_columns[] = {
     {0},
 };
 
-TABLE_ROWS(stall_line, data->stalls.lines, data->stalls.line_count)
-
 const struct prof_report_table prof_report_stall_lines_table = {
     .name = "stall_lines",
     .part = PROF_PART_KERNELS,
@@ -146,7 +142,7 @@ const struct prof_report_table prof_report_stall_lines_table = {
     .first_rows = 6,
     .optional = true,
     .needs = "--stalls",
-    ROWS(prof_stall_row, stall_line),
+    ROWS(prof_stall_row, stall_line, stalls.lines, stalls.line_count),
 };
 
 /* ---- code */
@@ -164,8 +160,6 @@ static const struct prof_report_column stall_code_columns[] = {
     STRING("name", "Kernel", NAME, 4, prof_stall_row, name),
     {0},
 };
-
-TABLE_ROWS(stall_code, data->stall_code, data->stall_code_count)
 
 static bool stall_code_worth(const struct prof_report_data *data)
 {
@@ -186,5 +180,5 @@ const struct prof_report_table prof_report_stall_code_table = {
     .worth = stall_code_worth,
     .needs = "--stalls",
     .name_cells = 40,
-    ROWS(prof_stall_row, stall_code),
+    ROWS(prof_stall_row, stall_code, stall_code, stall_code_count),
 };

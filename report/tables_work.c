@@ -23,8 +23,6 @@ static const struct prof_report_column estimate_columns[] = {
     {0},
 };
 
-TABLE_ROWS(estimate, data->estimates.rows, data->estimates.count)
-
 static void estimate_totals(const struct prof_report_data *data, char *out, size_t size)
 {
     snprintf(
@@ -44,7 +42,7 @@ const struct prof_report_table prof_report_estimates_table = {
     .optional = true,
     .totals = estimate_totals,
     .first_rows = 6,
-    ROWS(prof_estimate_row, estimate),
+    ROWS(prof_estimate_row, estimate, estimates.rows, estimates.count),
 };
 
 /* ---- kernels --------------------------------------------------------------------------------- */
@@ -144,8 +142,6 @@ const struct prof_report_table prof_report_kernel_configs_table = {
     .row_bytes = sizeof(struct prof_kernel_row),
 };
 
-TABLE_ROWS(kernel, data->kernels.rows, data->kernels.count)
-
 static void kernel_totals(const struct prof_report_data *data, char *out, size_t size)
 {
     const struct prof_kernel_summary *all = &data->kernels;
@@ -179,7 +175,7 @@ const struct prof_report_table prof_report_kernels_table = {
     .totals = kernel_totals,
     .first_rows = 5,
     .name_cells = PROF_REPORT_KERNEL_CELLS,
-    ROWS(prof_kernel_row, kernel),
+    ROWS(prof_kernel_row, kernel, kernels.rows, kernels.count),
 };
 
 /* ---- transfers ------------------------------------------------------------------------------- */
@@ -216,8 +212,6 @@ static const struct prof_report_column transfer_columns[] = {
     {0},
 };
 
-TABLE_ROWS(transfer, data->transfers.rows, data->transfers.count)
-
 static void transfer_totals(const struct prof_report_data *data, char *out, size_t size)
 {
     prof_memory_operations_text(&data->transfers.total, out, size);
@@ -233,7 +227,7 @@ const struct prof_report_table prof_report_transfers_table = {
     .screen_rows = 6,
     .totals = transfer_totals,
     .first_rows = 3,
-    ROWS(prof_transfer_row, transfer),
+    ROWS(prof_transfer_row, transfer, transfers.rows, transfers.count),
 };
 
 /* ---- calls and waits ------------------------------------------------------------------------- */
@@ -244,8 +238,6 @@ static const struct prof_report_column api_columns[] = {
     STRING("name", "Call", NAME, 1, prof_api_row, name),
     {0},
 };
-
-TABLE_ROWS(api, data->api.rows, data->api.count)
 
 static void api_totals(const struct prof_report_data *data, char *out, size_t size)
 {
@@ -261,7 +253,7 @@ const struct prof_report_table prof_report_api_table = {
     .help = "Host time inside the calls, summed over threads.",
     .screen_rows = 6,
     .totals = api_totals,
-    ROWS(prof_api_row, api),
+    ROWS(prof_api_row, api, api.rows, api.count),
 };
 
 static const struct prof_report_column wait_columns[] = {
@@ -270,8 +262,6 @@ static const struct prof_report_column wait_columns[] = {
     STRING("name", "Call", NAME, 1, prof_sync_row, api_name),
     {0},
 };
-
-TABLE_ROWS(wait, data->waits.rows, data->waits.count)
 
 static void wait_totals(const struct prof_report_data *data, char *out, size_t size)
 {
@@ -288,7 +278,7 @@ const struct prof_report_table prof_report_waits_table = {
     .help = "Time the host, or a stream, waited for the device.",
     .screen_rows = 4,
     .totals = wait_totals,
-    ROWS(prof_sync_row, wait),
+    ROWS(prof_sync_row, wait, waits.rows, waits.count),
 };
 
 /* ---- ranges ---------------------------------------------------------------------------------- */
@@ -322,8 +312,6 @@ static const struct prof_report_column range_columns[] = {
     {0},
 };
 
-TABLE_ROWS(range, data->ranges.rows, data->ranges.count)
-
 static void range_totals(const struct prof_report_data *data, char *out, size_t size)
 {
     snprintf(out, size, "%s range%s", prof_count(data->ranges.ranges).text,
@@ -340,7 +328,7 @@ const struct prof_report_table prof_report_ranges_table = {
             "same kernel each.",
     .screen_rows = 6,
     .totals = range_totals,
-    ROWS(prof_range_row, range),
+    ROWS(prof_range_row, range, ranges.rows, ranges.count),
 };
 
 /* ---- lines of the program -------------------------------------------------------------------- */
@@ -379,8 +367,6 @@ static const struct prof_report_column line_columns[] = {
     {0},
 };
 
-TABLE_ROWS(line, data->lines.rows, data->lines.count)
-
 static void line_totals(const struct prof_report_data *data, char *out, size_t size)
 {
     const struct prof_launch_lines *lines = &data->lines;
@@ -404,7 +390,7 @@ const struct prof_report_table prof_report_lines_table = {
     .optional = true,
     .totals = line_totals,
     .first_rows = 4,
-    ROWS(prof_launch_line, line),
+    ROWS(prof_launch_line, line, lines.rows, lines.count),
 };
 
 /* ---- what only some programs have ------------------------------------------------------------ */
@@ -419,9 +405,6 @@ const struct prof_report_table prof_report_lines_table = {
         REAL("median_ns", "Median", NS, 0, prof_activity_row, duration_ns.median),                 \
         INT64("min_ns", "Min", NS, 0, prof_activity_row, duration_ns.min),                         \
         INT64("max_ns", "Max", NS, 3, prof_activity_row, duration_ns.max)
-
-#define ACTIVITY_ROWS(name, which)                                                                 \
-    TABLE_ROWS(name, data->activities[which].rows, data->activities[which].count)
 
 static void totals_of(const struct prof_report_data *data, enum prof_activity which,
                       const char *what, char *out, size_t size)
@@ -440,8 +423,6 @@ static const struct prof_report_column graph_columns[] = {
     {0},
 };
 
-ACTIVITY_ROWS(graph, PROF_ACTIVITY_GRAPHS)
-
 static void graph_totals(const struct prof_report_data *data, char *out, size_t size)
 {
     totals_of(data, PROF_ACTIVITY_GRAPHS, "execution", out, size);
@@ -457,7 +438,8 @@ const struct prof_report_table prof_report_graphs_table = {
     .optional = true,
     .totals = graph_totals,
     .first_rows = 3,
-    ROWS(prof_activity_row, graph),
+    ROWS(prof_activity_row, graph, activities[PROF_ACTIVITY_GRAPHS].rows,
+         activities[PROF_ACTIVITY_GRAPHS].count),
 };
 
 /* ---- overhead and JIT ------------------------------------------------------------------------ */
@@ -468,8 +450,6 @@ static const struct prof_report_column overhead_columns[] = {
     STRING("name", "What", WORD, 1, prof_activity_row, kind_text),
     {0},
 };
-
-ACTIVITY_ROWS(overhead, PROF_ACTIVITY_OVERHEAD)
 
 static void overhead_totals(const struct prof_report_data *data, char *out, size_t size)
 {
@@ -488,7 +468,8 @@ const struct prof_report_table prof_report_overhead_table = {
     .screen_rows = 6,
     .optional = true,
     .totals = overhead_totals,
-    ROWS(prof_activity_row, overhead),
+    ROWS(prof_activity_row, overhead, activities[PROF_ACTIVITY_OVERHEAD].rows,
+         activities[PROF_ACTIVITY_OVERHEAD].count),
 };
 
 static const struct prof_report_column jit_columns[] = {
@@ -496,8 +477,6 @@ static const struct prof_report_column jit_columns[] = {
     STRING("name", "What", WORD, 1, prof_activity_row, kind_text),
     {0},
 };
-
-ACTIVITY_ROWS(jit, PROF_ACTIVITY_JIT)
 
 static void jit_totals(const struct prof_report_data *data, char *out, size_t size)
 {
@@ -514,7 +493,8 @@ const struct prof_report_table prof_report_jit_table = {
     .screen_rows = 4,
     .optional = true,
     .totals = jit_totals,
-    ROWS(prof_activity_row, jit),
+    ROWS(prof_activity_row, jit, activities[PROF_ACTIVITY_JIT].rows,
+         activities[PROF_ACTIVITY_JIT].count),
 };
 
 /* ---- unified memory -------------------------------------------------------------------------- */
@@ -526,8 +506,6 @@ static const struct prof_report_column migration_columns[] = {
     STRING("name", "What", WORD, 1, prof_activity_row, kind_text),
     {0},
 };
-
-ACTIVITY_ROWS(migration, PROF_ACTIVITY_MIGRATIONS)
 
 static void migration_totals(const struct prof_report_data *data, char *out, size_t size)
 {
@@ -551,7 +529,8 @@ const struct prof_report_table prof_report_migrations_table = {
     .screen_rows = 8,
     .optional = true,
     .totals = migration_totals,
-    ROWS(prof_activity_row, migration),
+    ROWS(prof_activity_row, migration, activities[PROF_ACTIVITY_MIGRATIONS].rows,
+         activities[PROF_ACTIVITY_MIGRATIONS].count),
 };
 
 /* ---- memory pools ---------------------------------------------------------------------------- */
@@ -570,8 +549,6 @@ static const struct prof_report_column pool_columns[] = {
     {0},
 };
 
-TABLE_ROWS(pool, data->pools.rows, data->pools.count)
-
 const struct prof_report_table prof_report_pools_table = {
     .name = "pools",
     .part = PROF_PART_MEMORY,
@@ -582,5 +559,5 @@ const struct prof_report_table prof_report_pools_table = {
             "most that it held unused.",
     .screen_rows = 4,
     .optional = true,
-    ROWS(prof_pool, pool),
+    ROWS(prof_pool, pool, pools.rows, pools.count),
 };

@@ -508,7 +508,7 @@ static enum prof_status print_tables(struct prof_report_output *output, struct p
         size_t rows;
         if (page->all ? table->not_in_text : !table->first_rows)
             continue;
-        table->rows(output->data, &rows);
+        prof_report_rows(output->data, table, &rows);
         if (rows < table->least_rows || !prof_report_worth(output->data, table))
             continue;
         if (rows || !line_before)

@@ -226,7 +226,7 @@ static void screen_tables(const struct prof_report_page *page, const struct prof
         struct line line = {.room = page->width - LABEL};
         char text[LINE] = "";
         size_t count = 0;
-        const char *rows = table->first_rows ? table->rows(data, &count) : NULL;
+        const char *rows = table->first_rows ? prof_report_rows(data, table, &count) : NULL;
         if (!count || count < table->least_rows || !table->totals ||
             !prof_report_worth(data, table))
             continue;
