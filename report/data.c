@@ -488,3 +488,11 @@ void prof_report_energy(const struct prof_utilisation_row *row, char *out, size_
     snprintf(out, size, "%s, %s on average", prof_joules(row->energy.joules).text,
              prof_watts(row->energy.joules * 1e9 / (double)row->energy_ns).text);
 }
+
+int64_t prof_report_kernels_in_graphs(const struct prof_report_data *data)
+{
+    int64_t nodes = 0;
+    for (size_t i = 0; i < data->kernels.count; i++)
+        nodes += data->kernels.rows[i].graph_nodes;
+    return nodes;
+}

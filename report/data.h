@@ -112,10 +112,13 @@ void prof_report_ending(const struct prof_info *info, char *out, size_t size);
 /* Wall clock as "2026-08-01 02:13:05 UTC"; "n/a" when unknown; out: at least 32 bytes. */
 void prof_report_when(int64_t realtime_ns, char *out, size_t size);
 
-/* How a device is called everywhere: its title; "device n/a" for NULL. */
 /* "39.3 kJ, 629 W on average": of a device whose energy is known. */
 void prof_report_energy(const struct prof_utilisation_row *row, char *out, size_t size);
 
+/* Executions of kernels by graphs. */
+int64_t prof_report_kernels_in_graphs(const struct prof_report_data *data);
+
+/* How a device is called everywhere: its title; "device n/a" for NULL. */
 static inline const char *prof_report_device_label(const struct prof_device *device)
 {
     return device ? device->title : "device n/a";

@@ -106,6 +106,7 @@ static void put_capture_summary(struct prof_json *json, const struct prof_report
     prof_json_bool(json, "filtered", data->filter != NULL);
     prof_json_known(json, "wall_ns", data->wall_ns);
     prof_json_int(json, "kernels", data->kernels.kernels);
+    prof_json_int(json, "kernels_in_graphs", prof_report_kernels_in_graphs(data));
     bool blind = data->info->summary;
     const struct prof_memory_operations *moved = &data->transfers.total;
     prof_json_known(json, "memcpys", blind ? PROF_UNKNOWN : moved->memcpys);

@@ -145,9 +145,7 @@ const struct prof_report_table prof_report_kernel_configs_table = {
 static void kernel_totals(const struct prof_report_data *data, char *out, size_t size)
 {
     const struct prof_kernel_summary *all = &data->kernels;
-    int64_t nodes = 0;
-    for (size_t i = 0; i < all->count; i++)
-        nodes += all->rows[i].graph_nodes;
+    int64_t nodes = prof_report_kernels_in_graphs(data);
     const char *what = nodes               ? all->kernels == 1 ? "execution" : "executions"
                        : all->kernels == 1 ? "launch"
                                            : "launches";

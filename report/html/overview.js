@@ -66,7 +66,8 @@
     return [['wall', 'Wall time', f.duration(run.wall_ns), null],
       ['busy', busiest ? busiest.label + ' busy' : 'Device busy', f.percent(shareOf(busiest)),
         busiest ? f.duration(busiest.busy_ns) + ', ' + (busiest.name || 'unnamed device') : unseen || 'no device work was recorded'],
-      ['kernels', 'Kernels', f.count(run.kernels), 'launches'],
+      ['kernels', 'Kernels', f.count(run.kernels),
+        run.kernels_in_graphs > 0 ? 'executions; ' + f.count(run.kernels_in_graphs) + ' in graphs' : run.kernels === 1 ? 'launch' : 'launches'],
       ['transfers', 'Memcpy', f.bytes(run.memcpy_bytes), unseen || P.plural(run.memcpys, 'memcpy') +
         (run.memsets > 0 ? '; ' + P.plural(run.memsets, 'memset') + ', ' + f.bytes(run.memset_bytes) : '')],
       ['memory', 'Peak memory', f.bytes(run.peak_bytes), memoryNote(run, unseen)],

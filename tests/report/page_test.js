@@ -14,6 +14,7 @@ const tests = {
     for (const words of ['launches waited for room in the queue', 'GPU page faults', 'compiled', 'copy, "in"',
       'loader <0>', 'cudaGraphAddKernelNode', 'Memory pools', 'green'])
       assert.ok(text.includes(words), words + ' is not on the page');
+    assert.strictEqual(await browser.run(`return document.querySelector('#card-kernels .note').textContent`), 'executions; 2 in graphs');
     await isQuiet(browser, url);
     const plain = report('normal');
     await load(browser, plain.url);

@@ -306,6 +306,8 @@ QUANTITIES = [
           prometheus("perfkit_kernel_invocations_total"))),
     ("kernels", "SELECT count(*) FROM kernel",
      both(text(r"Kernels: %s (?:launch|execution)" % COUNT, 0), html("kernels"))),
+    ("kernels in graphs", "SELECT count(*) FROM kernel WHERE graph_node NOT NULL",
+     both(text(r"Kernels: [^;]*; %s in graphs" % COUNT, 0), html("kernels_in_graphs"))),
     ("kernel time", "SELECT sum(duration) FROM kernel WHERE " + DONE,
      both(column("kernels", "total_ns"), top_total("kernel_ns"), top_rows("kernels", "all_ns"),
           top_rows("processes", "all_kernel_ns"), stats("cuda_gpu_kern_sum", "Total Time (ns)"),

@@ -509,8 +509,12 @@ const tests = {
     assert.ok(own !== base && dom.flame[2][1] > 0);
     assert.deepStrictEqual(dom.was, [['step', 'old/step', true, true]], 'a range of another name is compared');
     assert.deepStrictEqual(dom.marked, [1, jsons[0].kernels.rows.find((row) => row.name === 'softmax').count], 'in the capture that is drawn');
+    /* Everything unfolded, and a legend with the longest words that there are. */
+    await browser.run(`document.querySelectorAll('details').forEach((details) => { details.open = true; });
+      [...document.querySelectorAll('button')].filter((button) => button.textContent.startsWith('Show all')).forEach((button) => button.click());
+      document.querySelectorAll('.keyed').forEach((key) => key.append(' idle: host blocked in a synchronization, or just woken'));`);
     try {
-      for (const width of [400, 2560]) {
+      for (const width of [400, 800, 1280, 2560]) {
         await browser.devtools('Emulation.setDeviceMetricsOverride', { width, height: 1000, deviceScaleFactor: 1, mobile: false });
         const widths = () => browser.run('return [window.innerWidth, document.documentElement.scrollWidth]');
         await until('window and page of ' + width, async () => (([window, page]) => window === width && page <= width)(await widths()));
