@@ -1,6 +1,5 @@
 /* Reads rows of the tables of events; see events.h. A table is a row of `tables`, a column a row of
- * `places` and its name in the tables that have it. The end of the file gives rows names, for
- * prof_events.h. */
+ * `places` and its name in the tables that have it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -90,6 +89,11 @@ static const struct table {
           HAS(DEVICE, "device"), HAS(KIND, "operation")),
 };
 
+struct prof_op_table prof_op_table(enum prof_op_kind kind)
+{
+    return (struct prof_op_table){tables[kind].name, tables[kind].event, tables[kind].record};
+}
+
 /* As prof_events.h has them, which decides between events of one time. */
 static const enum prof_op_kind order[PROF_OP_KINDS] = {
     PROF_OP_KERNEL,    PROF_OP_TRANSFER,    PROF_OP_MEMSET,        PROF_OP_SYNC,
@@ -166,12 +170,14 @@ struct launches {
 /* A table as it is being read. */
 struct source {
     const struct table *table;
-    sqlite3_stmt *scan;                  /* in the file's order */
-    struct prof_ordered *ordered;        /* in order of time */
-    const struct prof_ordered_row *head; /* its next row; NULL at the end */
-    char *names, *where;                 /* texts of its query */
+    sqlite3_stmt *scan;                    /* in the file's order */
+    struct prof_ordered *ordered;          /* in order of time */
+    const struct prof_ordered_entry *head; /* its next row; NULL at the end */
+    bool key_is_start;
+    struct prof_ordered *calls; /* of the same rows, for the source of these calls */
+    char *names, *where;        /* texts of its query */
     size_t count;
-    const struct place *columns[PROF_ORDERED_COLUMNS]; /* NULL: the key, where no column */
+    const struct place *columns[PROF_ORDERED_COLUMNS]; /* NULL: not for this source */
     struct prof_event_row row;
 };
 
@@ -324,21 +330,70 @@ static enum prof_status open_scan(struct prof_event_cursor *c, struct source *s)
     return status;
 }
 
+/* The calls that lie in the rows of a table, which are read at once with these rows; NULL: not
+ * wanted, or they need what the rows are not read for. */
+static const struct table *calls_in_rows(const struct prof_event_cursor *c, const struct source *s)
+{
+    size_t kind = (size_t)(s->table - tables);
+    enum prof_op_kind calls = kind == PROF_OP_SYNC   ? PROF_OP_SYNC_CALL
+                              : kind < PROF_OP_GRAPH ? PROF_OP_KERNEL_CALL + kind
+                                                     : PROF_OP_CALL;
+    if (calls == PROF_OP_CALL || !(c->query.tables >> calls & 1) || c->query.started ||
+        c->query.last || c->query.where ||
+        ~c->query.fields & (PROF_FIELD(CALL_DURATION) | PROF_FIELD(NAME)))
+        return NULL;
+    return &tables[calls];
+}
+
+/* Their columns, among those of the rows. */
+static void place_calls(const struct prof_event_cursor *c, const struct source *rows,
+                        struct source *calls)
+{
+    calls->key_is_start = true;
+    calls->count = rows->count;
+    for (size_t i = 0; i < rows->count; i++) {
+        const char *column = rows->table->columns[rows->columns[i] - places];
+        for (size_t k = PROF_FIELD_DURATION; !calls->columns[i] && k < PROF_FIELDS; k++) {
+            const char *same = calls->table->columns[k];
+            if (same && c->query.fields >> k & 1 && !strcmp(same, column))
+                calls->columns[i] = &places[k];
+        }
+    }
+}
+
 static enum prof_status open_ordered(struct prof_event_cursor *c, struct source *s)
 {
     const char *start = s->table->columns[PROF_FIELD_START];
     const char *key = c->query.started ? start : s->table->key;
-    bool is_start = !strcmp(key, start);
-    s->columns[s->count++] = is_start ? &places[PROF_FIELD_START] : NULL;
-    s->columns[s->count++] = &places[PROF_FIELD_ID];
-    if (!name_columns(c, s, key))
-        return prof_out_of_memory(&c->err);
-    struct prof_ordered_query query = {key, s->names, s->table->name, s->where, 0};
-    for (size_t i = 2; i < s->count; i++) {
-        if (s->columns[i]->type == PAYLOAD)
-            query.real_column = (int)i;
+    const struct table *calls = calls_in_rows(c, s);
+    struct prof_ordered *orders[2];
+    enum prof_status status = PROF_OK;
+    for (struct source *rows = c->sources; rows < s && !s->ordered; rows++) {
+        if (rows->calls && !strcmp(rows->table->name, s->table->name)) {
+            place_calls(c, rows, s);
+            s->ordered = rows->calls;
+            rows->calls = NULL;
+        }
     }
-    enum prof_status status = prof_ordered_open(c->capture, &query, 0, &s->ordered, &c->err);
+    if (!s->ordered) {
+        s->key_is_start = !strcmp(key, start);
+        if (!name_columns(c, s, key))
+            return prof_out_of_memory(&c->err);
+        struct prof_ordered_query query = {.key = key,
+                                           .columns = s->names,
+                                           .table = s->table->name,
+                                           .where = s->where,
+                                           .real_column = -1,
+                                           .other_key = calls ? calls->key : NULL,
+                                           .other_where = calls ? calls->where : NULL};
+        for (size_t i = 0; i < s->count; i++) {
+            if (s->columns[i]->type == PAYLOAD)
+                query.real_column = (int)i;
+        }
+        status = prof_ordered_open(c->capture, &query, orders, &c->err);
+        s->ordered = orders[0];
+        s->calls = orders[1];
+    }
     if (!status)
         s->head = prof_ordered_next(s->ordered);
     return status;
@@ -423,18 +478,21 @@ static const struct prof_event_row *next_in_time(struct prof_event_cursor *c)
         struct source *s = NULL;
         for (size_t i = 0; i < c->count; i++) {
             struct source *other = &c->sources[i];
-            if (other->head && (!s || other->head->cells[0] < s->head->cells[0]))
+            if (other->head && (!s || other->head->key < s->head->key))
                 s = other;
         }
         if (!s || c->status ||
             (c->query.scope && c->query.scope->by_time && !c->query.mark &&
-             s->head->cells[0] >= c->query.scope->end_ns))
+             s->head->key >= c->query.scope->end_ns))
             return NULL; /* all others are later */
         for (size_t i = 0; i < s->count; i++) {
             if (s->columns[i])
-                put_cell(&s->row, s->columns[i], s->head->cells[i]);
+                put_cell(&s->row, s->columns[i], s->head->row->cells[i]);
         }
-        s->row.payload_is_real = s->head->is_real;
+        s->row.id = prof_cell_id(s->head->id);
+        if (s->key_is_start)
+            s->row.start_ns = s->head->key;
+        s->row.payload_is_real = s->head->row->is_real;
         s->head = prof_ordered_next(s->ordered);
         if (complete_event_row(c, &s->row))
             return &s->row;
@@ -458,6 +516,7 @@ enum prof_status prof_event_cursor_close(struct prof_event_cursor *c, struct pro
         struct source *s = &c->sources[i];
         enum prof_status end = prof_ordered_close(s->ordered, status ? NULL : err);
         status = status ? status : end;
+        prof_ordered_close(s->calls, NULL); /* after an error only */
         sqlite3_finalize(s->scan);
         sqlite3_free(s->names);
         sqlite3_free(s->where);
@@ -497,189 +556,4 @@ struct prof_allocation prof_allocation_of_row(const struct prof_event_row *row)
         .address = row->address,
         .kind = row->target_kind > 255 ? 0 : row->target_kind,
     };
-}
-
-/* ---- events with names ----------------------------------------------------------------------- */
-
-struct prof_events {
-    struct prof_capture *capture;
-    struct prof_scope scope;
-    struct prof_event_cursor *cursor;
-};
-
-/* Tables of these kinds of events. Not all that a filter by device excludes is known as such from
- * columns: these two are about the host, whatever they name. */
-static uint32_t event_tables(uint32_t kinds, const struct prof_scope *scope)
-{
-    uint32_t wanted = 0;
-    for (size_t i = 0; i < PROF_OP_KINDS; i++)
-        wanted |= (kinds & PROF_EVENTS(tables[i].event)) ? 1u << i : 0;
-    if (scope->by_device)
-        wanted &= ~PROF_OPS(OVERHEAD);
-    if (scope->filter.stream || scope->filter.stream_count)
-        wanted &= ~PROF_OPS(MIGRATION);
-    return wanted;
-}
-
-enum prof_status prof_events_open(struct prof_capture *capture, const struct prof_filter *filter,
-                                  uint32_t kinds, struct prof_events **events,
-                                  struct prof_error *err)
-{
-    struct prof_events *e = *events = calloc(1, sizeof *e);
-    if (!e)
-        return prof_out_of_memory(err);
-    e->capture = capture;
-    enum prof_status status = prof_scope_open(&e->scope, capture, filter, err);
-    struct prof_event_query query = {.tables = event_tables(kinds, &e->scope),
-                                     .fields = PROF_FIELDS_ALL,
-                                     .scope = &e->scope,
-                                     .in_order = true};
-    if (!status)
-        status = prof_event_cursor_open(capture, &query, &e->cursor, err);
-    if (status) {
-        prof_events_close(e, NULL);
-        *events = NULL;
-    }
-    return status;
-}
-
-static void set_event_name(struct prof_capture *capture, const struct prof_event_row *row,
-                           struct prof_event *e)
-{
-    switch (e->kind) {
-    case PROF_EVENT_KERNEL:
-        e->config = prof_config(capture, row->config);
-        e->name = e->config ? e->config->name : NULL;
-        break;
-    case PROF_EVENT_TRANSFER:
-    case PROF_EVENT_MEMSET:
-        e->name = prof_copy_kind_text(row->copy_kind);
-        break;
-    case PROF_EVENT_SYNC:
-        e->name = prof_sync_kind_text(e->sync_kind = row->what);
-        break;
-    case PROF_EVENT_API:
-        e->name = e->api_name;
-        break;
-    case PROF_EVENT_RANGE:
-    case PROF_EVENT_MARKER:
-        e->name = prof_string(capture, row->name, NULL);
-        e->domain = prof_string(capture, row->domain, NULL);
-        if (row->category != PROF_UNKNOWN)
-            e->category_name = prof_category_name(capture, e->process, row->domain, row->category);
-        break;
-    case PROF_EVENT_ALLOC:
-    case PROF_EVENT_FREE:
-        e->name = prof_memory_kind_text(row->target_kind);
-        break;
-    case PROF_EVENT_GRAPH:
-        e->name = "CUDA graph";
-        break;
-    case PROF_EVENT_OVERHEAD:
-        e->name = prof_overhead_kind_text(e->activity_kind = row->what);
-        break;
-    case PROF_EVENT_MIGRATION:
-        e->name = prof_migration_kind_text(e->activity_kind = row->what);
-        break;
-    case PROF_EVENT_JIT:
-        e->name = prof_jit_operation_text(e->activity_kind = row->what);
-        break;
-    case PROF_EVENT_KINDS:
-        break;
-    }
-}
-
-bool prof_events_next(struct prof_events *events, struct prof_event *e)
-{
-    const struct prof_event_row *row = prof_event_cursor_next(events->cursor);
-    if (!row)
-        return false;
-    const struct table *table = &tables[row->kind];
-    bool is_call = table->event == PROF_EVENT_API, is_alloc = table->event == PROF_EVENT_ALLOC;
-    bool is_moment =
-        is_alloc || table->event == PROF_EVENT_FREE || table->event == PROF_EVENT_MARKER;
-    bool has_call = table->columns[PROF_FIELD_CALL] || table->event == PROF_EVENT_GRAPH || is_call;
-    /* Where it happened its stream shows, or its thread, or its own columns. */
-    const struct prof_stream *stream = prof_stream(events->capture, row->stream);
-    const struct prof_thread *thread = prof_thread(events->capture, row->thread);
-    bool never_began = row->kind <= PROF_OP_SYNC && row->start_ns == PROF_UNKNOWN;
-    *e = (struct prof_event){
-        .kind = table->event,
-        .id = row->id,
-        .stream = row->stream,
-        .thread = row->thread,
-        .process = stream   ? stream->process
-                   : thread ? thread->process
-                            : row->process,
-        .device = stream ? stream->device : row->device,
-        .context = stream ? stream->context : row->context,
-        .start_ns = row->start_ns,
-        .duration_ns = is_moment     ? 0
-                       : never_began ? PROF_UNKNOWN
-                                     : row->duration_ns,
-        .api_start_ns = is_call ? row->start_ns : row->call_ns,
-        .api_duration_ns = is_call ? row->duration_ns : row->call_duration_ns,
-        .correlation = row->correlation,
-        .record_kind = is_call    ? table->record
-                       : has_call ? table->event
-                                  : 0,
-        .record_id = has_call ? row->id : 0,
-        .result = row->result,
-        .source = row->source,
-        .queue_delay_ns = row->queue_delay_ns,
-        .submit_delay_ns = row->submit_delay_ns,
-        .flags = row->flags,
-        .graph_node = row->graph_node,
-        .bytes = row->bytes,
-        .copy_kind = row->kind == PROF_OP_TRANSFER ? row->copy_kind : 0,
-        .source_kind = row->source_kind,
-        .target_kind = row->target_kind,
-        .blocking = row->blocking,
-        .peer_device = row->peer,
-        .value = row->value,
-        .address = row->address,
-        .end_ns = row->other_ns,
-        .graph = row->graph,
-        .faults = row->faults,
-        .sync_event = row->sync_event,
-        .category = row->category,
-        .color = row->color,
-        .depth = row->depth,
-        .end_thread = is_alloc ? 0 : row->end_thread,
-        .stack = row->stack,
-    };
-    if (has_call) {
-        e->api_name = prof_string(events->capture, row->name, NULL);
-        e->api_name_id = row->name;
-    }
-    set_event_name(events->capture, row, e);
-    if (row->payload_is_real) {
-        e->payload = PROF_PAYLOAD_REAL;
-        memcpy(&e->payload_real, &row->payload, sizeof e->payload_real);
-    } else if (row->payload != PROF_UNKNOWN) {
-        e->payload = PROF_PAYLOAD_INT;
-        e->payload_int = row->payload;
-    }
-    return true;
-}
-
-enum prof_status prof_events_close(struct prof_events *events, struct prof_error *err)
-{
-    if (!events)
-        return PROF_OK;
-    enum prof_status status = prof_event_cursor_close(events->cursor, err);
-    prof_scope_close(&events->scope);
-    free(events);
-    return status;
-}
-
-int64_t prof_events_estimate(struct prof_capture *capture, uint32_t kinds)
-{
-    int64_t sum = 0;
-    for (size_t i = 0; i < PROF_OP_KINDS; i++) {
-        if (kinds & PROF_EVENTS(tables[i].event))
-            sum = prof_add(
-                sum, prof_sql_number(capture->db, 0, "SELECT max(id) FROM %s", tables[i].name));
-    }
-    return sum;
 }

@@ -28,6 +28,12 @@ enum prof_op_kind {
     PROF_OP_KINDS
 };
 
+struct prof_op_table {
+    const char *name;
+    enum prof_event_kind event, record; /* `record` of calls: whose rows they are in */
+};
+struct prof_op_table prof_op_table(enum prof_op_kind kind);
+
 #define PROF_OPS(name) (1u << PROF_OP_##name)
 #define PROF_OPS_MEMORY (PROF_OPS(TRANSFER) | PROF_OPS(MEMSET))
 #define PROF_OPS_DEVICE (PROF_OPS(KERNEL) | PROF_OPS_MEMORY | PROF_OPS(GRAPH))

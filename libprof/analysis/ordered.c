@@ -14,61 +14,114 @@
 #define OUTLIERS 16384
 #define HEAP_LIMIT 131072 /* rows; about 27 MB */
 
-struct prof_ordered {
+/* What two orders of one query share. */
+struct shared {
     struct prof_capture *capture;
     struct prof_ordered_query query;
-    sqlite3_stmt *scan;
+    char *select; /* key, id, columns and, for the other order, whether it is one of its and key */
     int columns;
-    bool sorted; /* SQLite sorts */
+    sqlite3_stmt *scan;
     bool scan_done;
-    bool failed_memory;
+    PROF_ARRAY(struct prof_ordered_row *) rows; /* all that there are */
+    PROF_ARRAY(struct prof_ordered_row *) spare;
+    struct prof_ordered *orders[2];
+};
+
+struct prof_ordered {
+    struct shared *shared;
+    bool is_other;
+    bool sorted;       /* SQLite sorts */
+    sqlite3_stmt *own; /* a scan, or what SQLite sorts; NULL: reads the shared scan */
+    bool own_done;
     int64_t lateness; /* bound for the rows of the heap */
     int64_t latest;   /* largest key read */
-    PROF_ARRAY(struct prof_ordered_row) heap;
-    PROF_ARRAY(struct prof_ordered_row) late; /* sorted */
+    PROF_ARRAY(struct prof_ordered_entry) heap;
+    PROF_ARRAY(struct prof_ordered_entry) late; /* sorted */
     size_t late_at;
-    struct prof_ordered_row current;
+    struct prof_ordered_entry current;
     bool has_current;
     enum prof_status status;
     struct prof_error err;
 };
 
-static bool before(const struct prof_ordered_row *a, const struct prof_ordered_row *b)
+static bool before(const struct prof_ordered_entry *a, const struct prof_ordered_entry *b)
 {
-    return a->cells[0] != b->cells[0] ? a->cells[0] < b->cells[0] : a->cells[1] < b->cells[1];
+    return a->key != b->key ? a->key < b->key : a->id < b->id;
 }
 
-static int compare_rows(const void *a, const void *b)
+static int compare_entries(const void *a, const void *b)
 {
     return before(a, b) ? -1 : before(b, a);
 }
 
-static void read_ordered_row(const struct prof_ordered *o, sqlite3_stmt *statement,
-                             struct prof_ordered_row *row)
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+static void release_row(struct shared *shared, struct prof_ordered_row *row)
 {
+    if (row && !--row->users) /* there is room for all rows */
+        shared->spare.data[shared->spare.count++] = row;
+}
+
+/* A row for one user. NULL: out of memory. */
+static struct prof_ordered_row *spare_row(struct shared *shared)
+{
+    struct prof_ordered_row *row = NULL;
+    if (shared->spare.count) {
+        row = shared->spare.data[--shared->spare.count];
+    } else if (prof_array_reserve(&shared->rows, 1) &&
+               prof_array_room(&shared->spare.data, &shared->spare.capacity, shared->rows.count + 1,
+                               sizeof *shared->spare.data) &&
+               (row = malloc(sizeof *row))) {
+        shared->rows.data[shared->rows.count++] = row;
+    }
+    if (row)
+        row->users = 1;
+    return row;
+}
+
+static struct prof_ordered_row *read_ordered_row(struct shared *shared, sqlite3_stmt *statement)
+{
+    struct prof_ordered_row *row = spare_row(shared);
+    if (!row)
+        return NULL;
     row->is_real = false;
-    for (int i = 0; i < o->columns; i++)
-        row->cells[i] = prof_column_int(statement, i);
-    int real = o->query.real_column;
-    if (real && real < o->columns && sqlite3_column_type(statement, real) == SQLITE_FLOAT) {
-        double value = sqlite3_column_double(statement, real);
+    for (int i = 0; i < shared->columns; i++)
+        row->cells[i] = prof_column_int(statement, 2 + i);
+    int real = shared->query.real_column;
+    if (real >= 0 && real < shared->columns &&
+        sqlite3_column_type(statement, 2 + real) == SQLITE_FLOAT) {
+        double value = sqlite3_column_double(statement, 2 + real);
         memcpy(&row->cells[real], &value, sizeof value);
         row->is_real = true;
     }
+    return row;
 }
 
-static enum prof_status select_rows(struct prof_ordered *o, bool only_key, const char *extra,
-                                    sqlite3_stmt **statement, struct prof_error *err)
+/* ---- queries --------------------------------------------------------------------------------- */
+
+static enum prof_status query_rows(struct shared *shared, char *sql, sqlite3_stmt **statement,
+                                   struct prof_error *err)
 {
-    const struct prof_ordered_query *q = &o->query;
-    char *sql =
-        sqlite3_mprintf("SELECT %s, id%s%s FROM %s WHERE %s %s", q->key, only_key ? "" : ", ",
-                        only_key ? "" : q->columns, q->table, q->where, extra);
-    if (!sql)
-        return prof_out_of_memory(err);
-    enum prof_status status = prof_query(o->capture, sql, statement, err);
+    enum prof_status status =
+        sql ? prof_query(shared->capture, sql, statement, err) : prof_out_of_memory(err);
     sqlite3_free(sql);
     return status;
+}
+
+static enum prof_status scan_rows(struct shared *shared, const char *extra,
+                                  sqlite3_stmt **statement, struct prof_error *err)
+{
+    return query_rows(shared, sqlite3_mprintf("%s %s", shared->select, extra), statement, err);
+}
+
+/* The key of a row of scan_rows; false: it is none of this order's. */
+static bool key_of(const struct prof_ordered *o, sqlite3_stmt *statement, int64_t *key)
+{
+    int other = 2 + o->shared->columns;
+    if (o->is_other && !sqlite3_column_int(statement, other))
+        return false;
+    *key = prof_column_int(statement, o->is_other ? other + 1 : 0);
+    return true;
 }
 
 static unsigned bits_of(int64_t value)
@@ -78,6 +131,7 @@ static unsigned bits_of(int64_t value)
 
 /* What a scan of the keys finds out. */
 struct disorder {
+    int64_t latest;      /* largest key */
     unsigned bits;       /* rows of more bits of lateness are late ... */
     int64_t late_of[64]; /* ... by the number of bits */
     PROF_ARRAY(struct late_row) late;
@@ -113,173 +167,252 @@ static bool note_late(struct disorder *d, int64_t id, unsigned bits)
     return true;
 }
 
-static enum prof_status measure_disorder(struct prof_ordered *o, struct disorder *d,
+static bool note_key(struct disorder *d, int64_t key, int64_t id)
+{
+    if (key > d->latest)
+        d->latest = key;
+    unsigned bits = bits_of(prof_subtract(d->latest, key));
+    return bits <= d->bits || note_late(d, id, bits);
+}
+
+static enum prof_status measure_disorder(struct shared *shared, struct disorder d[2],
                                          struct prof_error *err)
 {
+    const struct prof_ordered_query *q = &shared->query;
     sqlite3_stmt *keys;
-    PROF_TRY(select_rows(o, true, "", &keys, err));
-    int64_t latest = INT64_MIN;
-    while (prof_row(keys)) {
-        int64_t key = prof_column_int(keys, 0);
-        if (key > latest)
-            latest = key;
-        unsigned bits = bits_of(prof_subtract(latest, key));
-        if (bits > d->bits && !note_late(d, sqlite3_column_int64(keys, 1), bits)) {
-            sqlite3_finalize(keys);
-            return prof_out_of_memory(err);
-        }
+    bool ok = true;
+    PROF_TRY(query_rows(
+        shared,
+        q->other_key
+            ? sqlite3_mprintf("SELECT %s, id, (%s), %s FROM %s WHERE %s", q->key, q->other_where,
+                              q->other_key, q->table, q->where)
+            : sqlite3_mprintf("SELECT %s, id FROM %s WHERE %s", q->key, q->table, q->where),
+        &keys, err));
+    while (ok && prof_row(keys)) {
+        int64_t id = sqlite3_column_int64(keys, 1);
+        ok = note_key(&d[0], prof_column_int(keys, 0), id) &&
+             (!q->other_key || !sqlite3_column_int(keys, 2) ||
+              note_key(&d[1], prof_column_int(keys, 3), id));
     }
-    return prof_query_end(o->capture, keys, err);
+    enum prof_status status = prof_query_end(shared->capture, keys, err);
+    return ok ? status : prof_out_of_memory(err);
 }
 
 /* Read the late rows into o->late, sorted. */
 static enum prof_status read_late(struct prof_ordered *o, const struct disorder *d,
                                   struct prof_error *err)
 {
-    sqlite3_stmt *row;
-    PROF_TRY(select_rows(o, false, "AND id = ?", &row, err));
+    sqlite3_stmt *rows;
+    bool ok = true;
+    PROF_TRY(scan_rows(o->shared, "AND id = ?", &rows, err));
     int step = SQLITE_DONE;
-    for (size_t i = 0; i < d->late.count && (step == SQLITE_ROW || step == SQLITE_DONE); i++) {
-        sqlite3_reset(row);
-        sqlite3_bind_int64(row, 1, d->late.data[i].id);
-        step = sqlite3_step(row);
-        struct prof_ordered_row *slot = step == SQLITE_ROW ? prof_array_add(&o->late) : NULL;
-        if (slot) {
-            read_ordered_row(o, row, slot);
-        } else if (step == SQLITE_ROW) {
-            sqlite3_finalize(row);
-            return prof_out_of_memory(err);
+    for (size_t i = 0; ok && i < d->late.count && (step == SQLITE_ROW || step == SQLITE_DONE);
+         i++) {
+        sqlite3_reset(rows);
+        sqlite3_bind_int64(rows, 1, d->late.data[i].id);
+        step = sqlite3_step(rows);
+        if (step == SQLITE_ROW) {
+            struct prof_ordered_entry entry = {0, d->late.data[i].id, NULL};
+            key_of(o, rows, &entry.key);
+            entry.row = read_ordered_row(o->shared, rows);
+            ok = entry.row && prof_array_push(&o->late, entry);
         }
     }
-    prof_array_sort(&o->late, compare_rows);
-    return prof_query_end(o->capture, row, err);
+    prof_array_sort(&o->late, compare_entries);
+    enum prof_status status = prof_query_end(o->shared->capture, rows, err);
+    return ok ? status : prof_out_of_memory(err);
 }
 
-static enum prof_status plan(struct prof_ordered *o, int64_t small, struct prof_error *err)
+/* How the orders read, by what a scan of the keys finds. */
+static enum prof_status plan(struct shared *shared, struct prof_error *err)
 {
-    int64_t rows = prof_sql_number(o->capture->db, 0, "SELECT max(id) FROM %s", o->query.table);
-    o->sorted = rows <= (small ? small : SMALL);
-    if (o->sorted)
-        return PROF_OK;
-    struct disorder d = {0};
-    enum prof_status status = measure_disorder(o, &d, err);
-    o->lateness = d.bits >= 63 ? INT64_MAX : (INT64_C(1) << d.bits) - 1;
-    o->latest = INT64_MIN;
-    if (!status && d.late.count)
-        status = read_late(o, &d, err);
-    prof_array_free(&d.late);
-    return status;
+    struct disorder d[2] = {{.latest = INT64_MIN}, {.latest = INT64_MIN}};
+    enum prof_status status = measure_disorder(shared, d, err);
+    for (size_t i = 0; i < 2; i++) {
+        struct prof_ordered *o = shared->orders[i];
+        if (o) {
+            o->lateness = d[i].bits >= 63 ? INT64_MAX : (INT64_C(1) << d[i].bits) - 1;
+            o->latest = INT64_MIN;
+        }
+        if (o && !status && d[i].late.count)
+            status = read_late(o, &d[i], err);
+        prof_array_free(&d[i].late);
+    }
+    return status ? status : scan_rows(shared, "", &shared->scan, err);
 }
 
-static void set_columns(struct prof_ordered *o)
+/* Let SQLite sort the rows, those behind the current one. */
+static enum prof_status sort_rows(struct prof_ordered *o, struct prof_error *err)
 {
-    o->columns = sqlite3_column_count(o->scan);
-    if (o->columns > PROF_ORDERED_COLUMNS)
-        o->columns = PROF_ORDERED_COLUMNS;
+    const struct prof_ordered_query *q = &o->shared->query;
+    const char *key = o->is_other ? q->other_key : q->key;
+    char *behind = NULL;
+    o->sorted = true;
+    if (o->has_current && o->current.key == PROF_UNKNOWN)
+        behind = sqlite3_mprintf("AND ((%s) IS NULL AND id > %lld OR (%s) NOT NULL)", key,
+                                 o->current.id, key);
+    else if (o->has_current)
+        behind =
+            sqlite3_mprintf("AND ((%s), id) > (%lld, %lld)", key, o->current.key, o->current.id);
+    if (o->has_current && !behind)
+        return prof_out_of_memory(err);
+    char *sql = sqlite3_mprintf("SELECT %s, id, %s FROM %s WHERE %s AND (%s) %s ORDER BY 1, 2", key,
+                                q->columns, q->table, q->where, o->is_other ? q->other_where : "1",
+                                behind ? behind : "");
+    sqlite3_free(behind);
+    return query_rows(o->shared, sql, &o->own, err);
+}
+
+static enum prof_status open_orders(struct shared *shared, struct prof_error *err)
+{
+    const struct prof_ordered_query *q = &shared->query;
+    for (size_t i = 0; i < (q->other_key ? 2 : 1); i++) {
+        struct prof_ordered *o = shared->orders[i] = calloc(1, sizeof *o);
+        if (!o)
+            return prof_out_of_memory(err);
+        o->shared = shared;
+        o->is_other = i == 1;
+    }
+    shared->select = sqlite3_mprintf("SELECT %s, id, %s%s%s%s%s FROM %s WHERE %s", q->key,
+                                     q->columns, q->other_key ? ", (" : "",
+                                     q->other_key ? q->other_where : "", q->other_key ? "), " : "",
+                                     q->other_key ? q->other_key : "", q->table, q->where);
+    if (!shared->select)
+        return prof_out_of_memory(err);
+    sqlite3_stmt *row;
+    PROF_TRY(scan_rows(shared, "", &row, err));
+    shared->columns = sqlite3_column_count(row) - (q->other_key ? 4 : 2);
+    sqlite3_finalize(row);
+    if (shared->columns > PROF_ORDERED_COLUMNS)
+        return prof_fail(err, PROF_INVALID, "cannot read %s: too many columns", q->table);
+    int64_t rows = prof_sql_number(shared->capture->db, 0, "SELECT max(id) FROM %s", q->table);
+    if (rows > (q->small ? q->small : SMALL))
+        return plan(shared, err);
+    PROF_TRY(sort_rows(shared->orders[0], err));
+    return q->other_key ? sort_rows(shared->orders[1], err) : PROF_OK;
 }
 
 enum prof_status prof_ordered_open(struct prof_capture *capture,
-                                   const struct prof_ordered_query *query, int64_t small,
-                                   struct prof_ordered **ordered, struct prof_error *err)
+                                   const struct prof_ordered_query *query,
+                                   struct prof_ordered *orders[2], struct prof_error *err)
 {
-    struct prof_ordered *o = *ordered = calloc(1, sizeof *o);
-    if (!o)
+    struct shared *shared = calloc(1, sizeof *shared);
+    orders[0] = orders[1] = NULL;
+    if (!shared)
         return prof_out_of_memory(err);
-    o->capture = capture;
-    o->query = *query;
-    o->columns = PROF_ORDERED_COLUMNS;
-    enum prof_status status = select_rows(o, false, "", &o->scan, err);
-    if (!status) {
-        set_columns(o);
-        status = plan(o, small, err);
-    }
-    if (!status && o->sorted) {
-        sqlite3_finalize(o->scan);
-        o->scan = NULL;
-        status = select_rows(o, false, "ORDER BY 1, 2", &o->scan, err);
-    }
-    if (status) {
-        prof_ordered_close(o, NULL);
-        *ordered = NULL;
-    }
+    shared->capture = capture;
+    shared->query = *query;
+    enum prof_status status = open_orders(shared, err);
+    orders[0] = shared->orders[0];
+    orders[1] = shared->orders[1];
+    if (!orders[0])
+        free(shared);
+    for (size_t i = 2; status && i--; orders[i] = NULL)
+        prof_ordered_close(orders[i], NULL);
     return status;
 }
 
-static bool push_row(struct prof_ordered *o, const struct prof_ordered_row *row)
+/* ---- reading --------------------------------------------------------------------------------- */
+
+static void forget_rows(struct prof_ordered *o)
 {
-    if (!prof_array_reserve(&o->heap, 1))
-        return false;
-    PROF_HEAP_PUSH(o->heap.data, o->heap.count, *row, before);
-    return true;
+    for (size_t i = 0; i < o->heap.count; i++)
+        release_row(o->shared, o->heap.data[i].row);
+    o->heap.count = 0;
 }
 
-/* The disorder needs more rows in flight than we hold: let SQLite sort what is left. */
-static void change_to_sorting(struct prof_ordered *o)
+/* More rows are in flight than we hold. Beside another order that is behind or ahead, so: read on
+ * alone, from the beginning. Alone because of the disorder: let SQLite sort what is left. */
+static void read_alone(struct prof_ordered *o)
 {
-    char *extra;
-    sqlite3_finalize(o->scan);
-    o->scan = NULL;
-    prof_array_free(&o->heap);
-    prof_array_free(&o->late);
-    o->late_at = 0;
-    o->sorted = true;
-    o->scan_done = false;
-    if (!o->has_current)
-        extra = sqlite3_mprintf("ORDER BY 1, 2");
-    else if (o->current.cells[0] == PROF_UNKNOWN)
-        extra = sqlite3_mprintf("AND ((%s) IS NULL AND id > %lld OR (%s) NOT NULL) ORDER BY 1, 2",
-                                o->query.key, o->current.cells[1], o->query.key);
-    else
-        extra = sqlite3_mprintf("AND ((%s), id) > (%lld, %lld) ORDER BY 1, 2", o->query.key,
-                                o->current.cells[0], o->current.cells[1]);
-    o->status =
-        extra ? select_rows(o, false, extra, &o->scan, &o->err) : prof_out_of_memory(&o->err);
-    sqlite3_free(extra);
+    bool was_alone = o->own || !o->shared->query.other_key;
+    forget_rows(o);
+    sqlite3_finalize(o->own);
+    o->own = NULL;
+    o->own_done = false;
+    o->latest = INT64_MIN;
+    for (; was_alone && o->late_at < o->late.count; o->late_at++)
+        release_row(o->shared, o->late.data[o->late_at].row);
+    o->status = was_alone ? sort_rows(o, &o->err) : scan_rows(o->shared, "", &o->own, &o->err);
+}
+
+/* Hold a row until its turn. */
+static void hold_row(struct prof_ordered *o, sqlite3_stmt *statement, int64_t id,
+                     struct prof_ordered_row *row)
+{
+    struct prof_ordered_entry entry = {0, id, row};
+    if (o->status || !key_of(o, statement, &entry.key))
+        return;
+    if (entry.key > o->latest)
+        o->latest = entry.key;
+    if (prof_subtract(o->latest, entry.key) > o->lateness ||        /* in o->late */
+        (o->own && o->has_current && !before(&o->current, &entry))) /* had its turn */
+        return;
+    if (o->heap.count >= HEAP_LIMIT) {
+        read_alone(o);
+    } else if (prof_array_reserve(&o->heap, 1)) {
+        row->users++;
+        PROF_HEAP_PUSH(o->heap.data, o->heap.count, entry, before);
+    } else {
+        o->status = prof_out_of_memory(&o->err);
+    }
+}
+
+/* Read a row for this order and for the one beside it. */
+static void read_on(struct prof_ordered *o)
+{
+    struct shared *shared = o->shared;
+    sqlite3_stmt *statement = o->own ? o->own : shared->scan;
+    if (!prof_row(statement)) {
+        *(o->own ? &o->own_done : &shared->scan_done) = true;
+        return;
+    }
+    struct prof_ordered_row *row = read_ordered_row(shared, statement);
+    if (!row) {
+        o->status = prof_out_of_memory(&o->err);
+        return;
+    }
+    int64_t id = sqlite3_column_int64(statement, 1);
+    struct prof_ordered *beside = o->own ? NULL : shared->orders[!o->is_other];
+    if (beside && !beside->own)
+        hold_row(beside, statement, id, row);
+    hold_row(o, statement, id, row);
+    release_row(shared, row);
 }
 
 /* Read on until the smallest row of the heap cannot be overtaken. */
 static void fill_heap(struct prof_ordered *o)
 {
-    while (!o->scan_done && !o->sorted &&
-           (!o->heap.count || prof_subtract(o->latest, o->heap.data[0].cells[0]) <= o->lateness)) {
-        if (!prof_row(o->scan)) {
-            o->scan_done = true;
-            return;
-        }
-        struct prof_ordered_row row;
-        int64_t key = prof_column_int(o->scan, 0);
-        if (key > o->latest)
-            o->latest = key;
-        if (prof_subtract(o->latest, key) > o->lateness)
-            continue; /* in o->late */
-        if (o->heap.count >= HEAP_LIMIT) {
-            change_to_sorting(o);
-            return;
-        }
-        read_ordered_row(o, o->scan, &row);
-        if (!push_row(o, &row)) {
-            o->status = prof_out_of_memory(&o->err);
-            return;
-        }
-    }
+    while (!o->status && !o->sorted && !(o->own ? o->own_done : o->shared->scan_done) &&
+           (!o->heap.count || prof_subtract(o->latest, o->heap.data[0].key) <= o->lateness))
+        read_on(o);
 }
 
-const struct prof_ordered_row *prof_ordered_next(struct prof_ordered *o)
+static const struct prof_ordered_entry *next_sorted(struct prof_ordered *o)
 {
-    if (o->status)
+    if (o->own_done || !prof_row(o->own)) {
+        o->own_done = true;
         return NULL;
-    if (!o->sorted)
-        fill_heap(o);
+    }
+    o->current =
+        (struct prof_ordered_entry){prof_column_int(o->own, 0), sqlite3_column_int64(o->own, 1),
+                                    read_ordered_row(o->shared, o->own)};
+    if (!o->current.row)
+        o->status = prof_out_of_memory(&o->err);
+    return o->current.row ? &o->current : NULL;
+}
+
+const struct prof_ordered_entry *prof_ordered_next(struct prof_ordered *o)
+{
+    release_row(o->shared, o->current.row);
+    o->current.row = NULL;
+    fill_heap(o);
     if (o->status)
         return NULL;
     if (o->sorted) {
-        if (o->scan_done || !prof_row(o->scan)) {
-            o->scan_done = true;
-            return NULL;
-        }
-        read_ordered_row(o, o->scan, &o->current);
-        o->has_current = true;
-        return &o->current;
+        const struct prof_ordered_entry *entry = next_sorted(o);
+        o->has_current |= entry != NULL;
+        return entry;
     }
     bool from_late = o->late_at < o->late.count &&
                      (!o->heap.count || before(&o->late.data[o->late_at], &o->heap.data[0]));
@@ -287,7 +420,7 @@ const struct prof_ordered_row *prof_ordered_next(struct prof_ordered *o)
         o->current = o->late.data[o->late_at++];
     } else if (o->heap.count) {
         o->current = o->heap.data[0];
-        struct prof_ordered_row last = o->heap.data[--o->heap.count];
+        struct prof_ordered_entry last = o->heap.data[--o->heap.count];
         PROF_HEAP_SINK(o->heap.data, o->heap.count, last, before);
     } else {
         return NULL;
@@ -296,16 +429,33 @@ const struct prof_ordered_row *prof_ordered_next(struct prof_ordered *o)
     return &o->current;
 }
 
+static void free_shared(struct shared *shared)
+{
+    for (size_t i = 0; i < shared->rows.count; i++)
+        free(shared->rows.data[i]);
+    prof_array_free(&shared->rows);
+    prof_array_free(&shared->spare);
+    sqlite3_free(shared->select);
+    free(shared);
+}
+
 enum prof_status prof_ordered_close(struct prof_ordered *o, struct prof_error *err)
 {
     if (!o)
         return PROF_OK;
-    enum prof_status status = o->status;
+    struct shared *shared = o->shared;
+    enum prof_status status = o->status, end;
     if (status && err)
         *err = o->err;
-    enum prof_status end = prof_query_end(o->capture, o->scan, status ? NULL : err);
+    end = prof_query_end(shared->capture, o->own, status ? NULL : err);
+    status = status ? status : end;
     prof_array_free(&o->heap);
     prof_array_free(&o->late);
+    shared->orders[o->is_other] = NULL;
     free(o);
+    if (shared->orders[0] || shared->orders[1])
+        return status;
+    end = prof_query_end(shared->capture, shared->scan, status ? NULL : err);
+    free_shared(shared);
     return status ? status : end;
 }

@@ -5,7 +5,12 @@
 #include "libprof/analysis/ordered.h"
 #include "tests/analysis/fixture.h"
 
-static const struct prof_ordered_query query = {"start", "duration", "marker_like", "1", 0};
+static const struct prof_ordered_query query = {.key = "start",
+                                                .columns = "duration",
+                                                .table = "marker_like",
+                                                .where = "1",
+                                                .small = 1,
+                                                .real_column = -1};
 
 /* `start` as an SQL expression of i = 1 .. rows. */
 static struct prof_capture *capture_of(long rows, const char *start)
@@ -19,31 +24,72 @@ static struct prof_capture *capture_of(long rows, const char *start)
     return fixture(sql);
 }
 
-static void check_order(struct prof_capture *capture, const struct prof_ordered_query *q)
-{
+/* An order beside what SQLite says of it. */
+struct pair {
     struct prof_ordered *ordered;
     sqlite3_stmt *expected;
-    char sql[256];
-    snprintf(sql, sizeof sql, "SELECT %s, id, duration FROM marker_like WHERE %s ORDER BY 1, 2",
-             q->key, q->where);
-    ck_ok(prof_begin(capture, &err));
-    ck_ok(prof_ordered_open(capture, q, 1, &ordered, &err));
-    ck_ok(prof_query(capture, sql, &expected, &err));
-    const struct prof_ordered_row *row;
-    int64_t count = 0;
-    while ((row = prof_ordered_next(ordered))) {
-        bool more = prof_row(expected);
-        count++;
-        if (!more || row->cells[0] != prof_column_int(expected, 0) ||
-            row->cells[1] != sqlite3_column_int64(expected, 1) ||
-            row->cells[2] != prof_column_int(expected, 2))
-            ck_abort_msg("row %lld differs", (long long)count);
+    int64_t count;
+};
+
+static void expect_order(struct prof_capture *capture, const struct prof_ordered_query *q,
+                         bool other, struct pair *pair)
+{
+    char sql[512];
+    snprintf(sql, sizeof sql,
+             "SELECT %s, id, duration FROM marker_like WHERE %s AND (%s) ORDER BY 1, 2",
+             other ? q->other_key : q->key, q->where, other ? q->other_where : "1");
+    pair->count = 0;
+    ck_ok(prof_query(capture, sql, &pair->expected, &err));
+}
+
+/* At most so many rows; false at the end. */
+static bool compare(struct pair *pair, int64_t most)
+{
+    const struct prof_ordered_entry *entry = NULL;
+    while (most-- > 0 && (entry = prof_ordered_next(pair->ordered))) {
+        pair->count++;
+        if (!prof_row(pair->expected) || entry->key != prof_column_int(pair->expected, 0) ||
+            entry->id != sqlite3_column_int64(pair->expected, 1) ||
+            entry->row->cells[0] != prof_column_int(pair->expected, 2))
+            ck_abort_msg("row %lld differs", (long long)pair->count);
     }
-    ck_assert(!prof_row(expected));
-    ck_ok(prof_query_end(capture, expected, &err));
-    ck_ok(prof_ordered_close(ordered, &err));
+    return entry != NULL;
+}
+
+static void end_order(struct prof_capture *capture, struct pair *pair)
+{
+    ck_assert(!prof_row(pair->expected));
+    ck_ok(prof_query_end(capture, pair->expected, &err));
+    ck_ok(prof_ordered_close(pair->ordered, &err));
+}
+
+/* Of a query with two orders: `ahead` rows of the first, then `turn` of each by turns. */
+static void check_orders(struct prof_capture *capture, const struct prof_ordered_query *q,
+                         int64_t ahead, int64_t turn)
+{
+    struct prof_ordered *orders[2];
+    struct pair pairs[2];
+    bool two = q->other_key, more[2] = {true, two};
+    ck_ok(prof_begin(capture, &err));
+    ck_ok(prof_ordered_open(capture, q, orders, &err));
+    ck_assert_int_eq(orders[1] != NULL, two);
+    for (int i = 0; i < 1 + two; i++) {
+        expect_order(capture, q, i, &pairs[i]);
+        pairs[i].ordered = orders[i];
+    }
+    more[0] = compare(&pairs[0], ahead);
+    while (more[0] || more[1])
+        for (int i = 0; i < 2; i++)
+            more[i] = more[i] && compare(&pairs[i], turn);
+    for (int i = 0; i < 1 + two; i++)
+        end_order(capture, &pairs[i]);
     prof_end(capture);
     prof_close(capture);
+}
+
+static void check_order(struct prof_capture *capture, const struct prof_ordered_query *q)
+{
+    check_orders(capture, q, 1, INT64_MAX);
 }
 
 START_TEST(no_rows)
@@ -124,6 +170,23 @@ START_TEST(with_a_condition)
 }
 END_TEST
 
+/* Calls and what they launched, a few rows or all of them apart. */
+START_TEST(two_orders_of_the_same_rows)
+{
+    struct prof_ordered_query q = query;
+    q.other_key = "start - duration";
+    q.other_where = "id % 3 > 0";
+    check_orders(capture_of(50000, "i * 10 - (i % 2) * 5000"), &q, 1, 1);
+    check_orders(capture_of(50000, "CASE WHEN i % 1000 = 0 THEN i ELSE i * 100000 END"), &q, 1, 7);
+    check_orders(capture_of(50000, "CASE WHEN i % 100 = 0 THEN NULL ELSE i END"), &q, 1, 1000);
+    check_orders(capture_of(300000, "i + CASE WHEN i < 200000 THEN 0 ELSE -190000 END"), &q, 1, 1);
+    check_orders(capture_of(300000, "i * 10 - (i % 2) * 500"), &q, INT64_MAX - 1, 100);
+    check_orders(capture_of(300000, "i * 10 - (i % 2) * 500"), &q, 100, INT64_MAX - 1);
+    q.small = 100000;
+    check_orders(capture_of(5000, "i / 100"), &q, 1, 1);
+}
+END_TEST
+
 CHECK_MAIN("ordered", no_rows, rows_in_order, equal_times_go_by_id, two_interleaved_streams, noise,
            a_few_very_late_rows, the_reverse, more_disorder_than_memory, unknown_times_come_first,
-           extreme_times, with_a_condition)
+           extreme_times, with_a_condition, two_orders_of_the_same_rows)
