@@ -524,10 +524,8 @@ static int baseline_run(const struct cli_command *command, int argc, char **argv
     int verb = find_verb(operands.values[0]);
     if (verb < 0)
         return CLI_USAGE;
-    if (gate_config_read(args.config, args.baselines, &config, &err)) {
-        cli_say(command->name, "%s", err.message);
-        return CLI_USAGE;
-    }
+    if (gate_config_read(args.config, args.baselines, &config, &err))
+        return cli_fail(CLI_USAGE, command->name, "%s", err.message);
     struct call call = {.args = &args,
                         .config = &config,
                         .count = operands.count - 1,
@@ -561,6 +559,5 @@ const struct cli_command baseline_command = {
     .verbs = verbs,
     .least = 1,
     .most = UINT_MAX,
-    .usage_status = CLI_USAGE,
     .run = baseline_run,
 };

@@ -396,7 +396,7 @@ bool cli_parse(const struct cli_command *command, int argc, char **argv, void *v
 {
     struct reader r = {.command = command, .argc = argc, .at = 1, .argv = argv, .values = values};
     int kept = 1; /* operands gather at argv[1..kept) */
-    *status = (int)command->usage_status;
+    *status = (int)(command->usage_status ? command->usage_status : CLI_USAGE);
     for (; r.at < argc; r.at++) {
         char *argument = argv[r.at];
         if (strcmp(argument, "--") == 0) {

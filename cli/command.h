@@ -81,7 +81,7 @@ struct cli_command {
     enum cli_type operand;                /* CLI_FLAG = nothing to complete, CLI_TEXT = a command */
     const char *const *verbs; /* what the first operand may be, ends with NULL; NULL = anything */
     unsigned least, most;     /* operands */
-    enum cli_status usage_status;
+    enum cli_status usage_status; /* of a wrong command line; 0 = CLI_USAGE */
     bool verbatim; /* the first operand ends the options (it is another program's command line) */
     int (*run)(const struct cli_command *command, int argc, char **argv);
 };
@@ -107,8 +107,12 @@ bool cli_parse(const struct cli_command *command, int argc, char **argv, void *v
  * What is too long for 64 bits is the longest. */
 bool cli_parse_time(const char *text, uint64_t *ns);
 
-/* "perfkit CMD: message" and a newline on stderr, in one write. Both keep errno. */
+/* "perfkit CMD: message" and a newline on stderr, in one write. They keep errno. */
 void cli_say(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The same, and false, or the exit status, for the caller to return. */
+bool cli_refuse(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
+int cli_fail(int exit_status, const char *command, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /* A line on stderr that the next one writes over, and a message or the end wipes; on a terminal
  * only. */

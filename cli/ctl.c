@@ -284,10 +284,8 @@ static int switch_recording(const struct cli_command *command, const struct ctl_
 {
     struct prof_error err = {0};
     uint64_t changed;
-    if (control_set(control, open_now, WIRE_WINDOW_CONTROL, &changed, &err)) {
-        cli_say(command->name, "%s", err.message);
-        return CLI_FAILED;
-    }
+    if (control_set(control, open_now, WIRE_WINDOW_CONTROL, &changed, &err))
+        return cli_fail(CLI_FAILED, command->name, "%s", err.message);
     unsigned behind = wait_for_processes(target->folder, changed);
     if (behind)
         cli_say(command->name,
@@ -301,11 +299,10 @@ static int switch_recording(const struct cli_command *command, const struct ctl_
 static int keep_ring(const struct cli_command *command, struct control *control)
 {
     struct control_page *page = control->page;
-    if (!page->ring) {
-        cli_say(command->name,
-                "the capture was not started with --ring: record with perfkit run --ring=60s");
-        return CLI_FAILED;
-    }
+    if (!page->ring)
+        return cli_fail(
+            CLI_FAILED, command->name,
+            "the capture was not started with --ring: record with perfkit run --ring=60s");
     uint32_t mine = atomic_fetch_add(&page->keeps, 1) + 1;
     for (;;) {
         bool runs = kill((pid_t)page->owner, 0) == 0 || errno != ESRCH;
@@ -315,10 +312,10 @@ static int keep_ring(const struct cli_command *command, struct control *control)
             break;
         nanosleep(&(struct timespec){.tv_nsec = LOOK_NS}, NULL);
     }
-    cli_say(command->name,
-            "no copy was kept: perfkit run printed why; if it has ended, its capture holds what "
-            "the ring held");
-    return CLI_FAILED;
+    return cli_fail(
+        CLI_FAILED, command->name,
+        "no copy was kept: perfkit run printed why; if it has ended, its capture holds what "
+        "the ring held");
 }
 
 enum { START, STOP, STATUS, KEEP, VERBS };
@@ -335,15 +332,11 @@ static int ctl_run(const struct cli_command *command, int argc, char **argv)
     unsigned verb = 0;
     while (verb < VERBS && strcmp(operands.values[0], verbs[verb]) != 0)
         verb++;
-    if (verb == VERBS) {
-        cli_say(command->name, "unknown action '%s': use start, stop, keep or status",
-                operands.values[0]);
-        return CLI_USAGE;
-    }
-    if (options.json && verb != STATUS) {
-        cli_say(command->name, "--json goes with status only: leave it out");
-        return CLI_USAGE;
-    }
+    if (verb == VERBS)
+        return cli_fail(CLI_USAGE, command->name,
+                        "unknown action '%s': use start, stop, keep or status", operands.values[0]);
+    if (options.json && verb != STATUS)
+        return cli_fail(CLI_USAGE, command->name, "--json goes with status only: leave it out");
     struct ctl_target target;
     struct control control = {.fd = -1};
     bool several;
@@ -379,6 +372,5 @@ const struct cli_command ctl_command = {
     .verbs = verbs,
     .least = 1,
     .most = 2,
-    .usage_status = CLI_USAGE,
     .run = ctl_run,
 };

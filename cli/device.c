@@ -66,10 +66,9 @@ static bool select_devices(const char *command, struct device_list *list,
             wanted[i] |= named;
             any |= named;
         }
-        if (!any) {
-            cli_say(command, "no device %s here: see perfkit device", operands->values[o]);
-            return false;
-        }
+        if (!any)
+            return cli_refuse(command, "no device %s here: see perfkit device",
+                              operands->values[o]);
     }
     size_t kept = 0;
     for (size_t i = 0; i < list->count && operands->count; i++)
@@ -87,10 +86,9 @@ static bool known_ceilings(const char *command, const char *only)
     for (const char *at = only; at && *at;) {
         size_t length = strcspn(at, ",");
         snprintf(name, sizeof name, "%.*s", (int)length, at);
-        if (prof_ceiling_named(name) == PROF_CEILINGS) {
-            cli_say(command, "no ceiling is called '%s': see perfkit device --json", name);
-            return false;
-        }
+        if (prof_ceiling_named(name) == PROF_CEILINGS)
+            return cli_refuse(command, "no ceiling is called '%s': see perfkit device --json",
+                              name);
         at += length + (at[length] == ',');
     }
     return true;
@@ -413,14 +411,12 @@ static int device_run(const struct cli_command *command, int argc, char **argv)
         return status;
     if (options.folder)
         snprintf(folder, sizeof folder, "%s", options.folder);
-    else if (!ceiling_folder(folder) && options.measure && !options.quick) {
-        cli_say(command->name, "no folder for the ceilings: set HOME, or give --ceilings FOLDER");
-        return CLI_USAGE;
-    }
-    if (!options.measure && (options.only || options.quick || options.against_libraries)) {
-        cli_say(command->name, "--only, --quick and --against-libraries go with --measure");
-        return CLI_USAGE;
-    }
+    else if (!ceiling_folder(folder) && options.measure && !options.quick)
+        return cli_fail(CLI_USAGE, command->name,
+                        "no folder for the ceilings: set HOME, or give --ceilings FOLDER");
+    if (!options.measure && (options.only || options.quick || options.against_libraries))
+        return cli_fail(CLI_USAGE, command->name,
+                        "--only, --quick and --against-libraries go with --measure");
     if (!known_ceilings(command->name, options.only))
         return CLI_USAGE;
     device_find_all(&list, folder[0] ? folder : NULL);
@@ -429,10 +425,8 @@ static int device_run(const struct cli_command *command, int argc, char **argv)
     bool ok = true;
     if (options.measure)
         ok = measure_all(command->name, &list, folder, &options, results);
-    if (options.json && print_devices_json(&list, results, &err)) {
-        cli_say(command->name, "%s", err.message);
-        return CLI_FAILED;
-    }
+    if (options.json && print_devices_json(&list, results, &err))
+        return cli_fail(CLI_FAILED, command->name, "%s", err.message);
     if (!options.json)
         print_devices_text(&list);
     for (size_t i = 0; i < list.count && !options.json; i++) {
@@ -478,6 +472,5 @@ const struct cli_command device_command = {
     .variables = device_variables,
     .operand = CLI_FLAG,
     .most = DEVICES,
-    .usage_status = CLI_USAGE,
     .run = device_run,
 };

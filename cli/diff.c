@@ -164,6 +164,5 @@ const struct cli_command diff_command = {
     .operand = CLI_FILE,
     .least = 2,
     .most = 2,
-    .usage_status = CLI_USAGE,
     .run = diff_run,
 };

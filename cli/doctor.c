@@ -330,6 +330,5 @@ const struct cli_command doctor_command = {
             "with what to do about it.",
     .options = doctor_options,
     .statuses = doctor_statuses,
-    .usage_status = CLI_USAGE,
     .run = doctor_run,
 };

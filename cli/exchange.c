@@ -75,8 +75,7 @@ static int exchange_end(const struct exchange_shown *shown, const char *output,
     }
     if (!status)
         return CLI_OK;
-    cli_say(shown->command, "%s", err->message);
-    return cli_exit_status(status);
+    return cli_fail(cli_exit_status(status), shown->command, "%s", err->message);
 }
 
 /* Make the call; say what became of it. `what` as in "1,234 <what> written to OUT". Returns the
@@ -149,24 +148,19 @@ static int export_run(const struct cli_command *command, int argc, char **argv)
     if (!cli_parse(command, argc, argv, &args, &operands, &exit_status))
         return exit_status;
     int files = args.output ? operands.count : operands.count - 1;
-    if (files > 1) {
-        cli_say(command->name, "OUT is named twice: give it once");
-        return CLI_USAGE;
-    }
+    if (files > 1)
+        return cli_fail(CLI_USAGE, command->name, "OUT is named twice: give it once");
     const char *output = args.output ? args.output : files < 0 ? NULL : operands.values[files];
     if (!names_output(command, output))
         return CLI_USAGE;
     const char *path = operands.values[0];
-    if (!files && is_capture_file(AT_FDCWD, output)) {
-        cli_say(command->name,
-                "no output file, and %s is a capture: name the file to write as well", output);
-        return CLI_USAGE;
-    }
+    if (!files && is_capture_file(AT_FDCWD, output))
+        return cli_fail(CLI_USAGE, command->name,
+                        "no output file, and %s is a capture: name the file to write as well",
+                        output);
     if (!files) {
-        if (newest_capture(".", newest, &err)) {
-            cli_say(command->name, "%s", err.message);
-            return CLI_USAGE;
-        }
+        if (newest_capture(".", newest, &err))
+            return cli_fail(CLI_USAGE, command->name, "%s", err.message);
         path = newest;
     }
     prof_store_settle(path);
@@ -185,7 +179,6 @@ const struct cli_command export_command = {
     .examples = export_examples,
     .operand = CLI_FILE,
     .most = 2,
-    .usage_status = CLI_USAGE,
     .run = export_run,
 };
 
@@ -297,7 +290,6 @@ const struct cli_command import_command = {
     .operand = CLI_FILE,
     .least = 1,
     .most = 1,
-    .usage_status = CLI_USAGE,
     .run = import_run,
 };
 
@@ -502,6 +494,5 @@ const struct cli_command merge_command = {
     .operand = CLI_FILE,
     .least = 1,
     .most = UINT_MAX,
-    .usage_status = CLI_USAGE,
     .run = merge_run,
 };

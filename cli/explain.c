@@ -202,6 +202,5 @@ const struct cli_command explain_command = {
     .options = explain_options,
     .examples = explain_examples,
     .most = 1,
-    .usage_status = CLI_USAGE,
     .run = explain_run,
 };

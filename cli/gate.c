@@ -49,11 +49,9 @@ static bool files_are_free(const char *command, const struct gate_options *optio
                                             {.option = "json-file", .path = options->json_file}};
     enum { FILES = sizeof files / sizeof files[0] };
     for (size_t i = 0; i < FILES; i++) {
-        if (files[i].path && !strcmp(files[i].path, "-")) {
-            cli_say(command, "--%s -: give a file; standard output is for --format",
-                    files[i].option);
-            return false;
-        }
+        if (files[i].path && !strcmp(files[i].path, "-"))
+            return cli_refuse(command, "--%s -: give a file; standard output is for --format",
+                              files[i].option);
     }
     return cli_outputs_are_free(command, files, FILES);
 }
@@ -64,10 +62,8 @@ bool gate_configure(const char *command, struct gate_options *options, const cha
     struct prof_error err = {0};
     if (!files_are_free(command, options))
         return false;
-    if (gate_config_read(options->config, baselines, config, &err)) {
-        cli_say(command, "%s", err.message);
-        return false;
-    }
+    if (gate_config_read(options->config, baselines, config, &err))
+        return cli_refuse(command, "%s", err.message);
     options->strict |= config->strict;
     options->allow_single |= config->allow_single;
     if (!options->iteration && config->iteration[0])
@@ -138,8 +134,7 @@ static bool save_gate_output(const char *command, const char *writer,
     struct prof_error err = {0};
     if (!path || !prof_gate_save(prof_gate_writer(prof_gate_writers, writer), report, path, &err))
         return true;
-    cli_say(command, "%s", err.message);
-    return false;
+    return cli_refuse(command, "%s", err.message);
 }
 
 static bool print_gate_output(const char *command, const char *writer,
@@ -148,8 +143,7 @@ static bool print_gate_output(const char *command, const char *writer,
     struct prof_error err = {0};
     if (!prof_gate_writer(prof_gate_writers, writer)->write(report, stdout, &err))
         return true;
-    cli_say(command, "%s", err.message);
-    return false;
+    return cli_refuse(command, "%s", err.message);
 }
 
 /* Beside what is for programs; the text begins with the same words. */
@@ -436,6 +430,5 @@ const struct cli_command gate_command = {
     .statuses = gate_statuses,
     .operand = CLI_FILE,
     .most = UINT_MAX,
-    .usage_status = CLI_USAGE,
     .run = gate_run,
 };

@@ -507,10 +507,8 @@ int cli_generate(const char *folder)
         {"zsh", "_perfkit", generate_zsh},
         {"fish", "perfkit.fish", generate_fish},
     };
-    if (mkdir(folder, 0777) < 0 && errno != EEXIST) {
-        cli_say("--generate", "cannot make %s: %m", folder);
-        return CLI_FAILED;
-    }
+    if (mkdir(folder, 0777) < 0 && errno != EEXIST)
+        return cli_fail(CLI_FAILED, "--generate", "cannot make %s: %m", folder);
     bool ok = write_man(folder, NULL);
     for (const struct cli_command *const *c = cli_commands(); *c && ok; c++)
         ok = write_man(folder, *c);

@@ -82,7 +82,6 @@ const struct cli_command version_command = {
     .text = "Prints the version of perfkit, of the file formats it writes, and the collectors that "
             "are built in.",
     .options = version_options,
-    .usage_status = CLI_USAGE,
     .run = version_run,
 };
 
@@ -100,7 +99,6 @@ static const struct cli_command help_command = {
         "Without a command: the list of commands. With one: what `perfkit COMMAND --help` prints.",
     .options = no_options,
     .most = 1,
-    .usage_status = CLI_USAGE,
     .run = help_run,
 };
 
@@ -229,10 +227,9 @@ int main(int argc, char **argv)
         name = "version";
     else if (strcmp(name, "--generate") == 0 && argc == 3)
         return cli_generate(argv[2]);
-    else if (name[0] == '-') {
-        cli_say("", "unknown option '%s': put a command first, see perfkit help", name);
-        return CLI_USAGE;
-    }
+    else if (name[0] == '-')
+        return cli_fail(CLI_USAGE, "", "unknown option '%s': put a command first, see perfkit help",
+                        name);
     const struct cli_command *command = cli_find(name);
     if (!command)
         return unknown_command(name);

@@ -686,6 +686,5 @@ const struct cli_command mcp_command = {
             "come in pages.",
     .options = mcp_options,
     .examples = mcp_examples,
-    .usage_status = CLI_USAGE,
     .run = mcp_run,
 };

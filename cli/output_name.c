@@ -165,13 +165,12 @@ bool cli_outputs_are_free(const char *command, const struct cli_output_file *fil
         const char *path = files[i].path;
         if (!path || !strcmp(path, "-"))
             continue;
-        if (cli_is_database(path)) {
-            cli_say(command,
-                    "--%s %s: a capture or a file of baselines is there, which a report must not "
-                    "replace: give another name",
-                    files[i].option, path);
-            return false;
-        }
+        if (cli_is_database(path))
+            return cli_refuse(
+                command,
+                "--%s %s: a capture or a file of baselines is there, which a report must not "
+                "replace: give another name",
+                files[i].option, path);
         for (size_t j = 0; j < i; j++) {
             if (!files[j].path || !cli_same_file(path, files[j].path))
                 continue;

@@ -175,13 +175,13 @@ static bool catch_up(struct recover *recover)
         if (recover->options.wait && !recover->progress.records)
             nanosleep(&(struct timespec){.tv_nsec = STEP_NS}, NULL);
     } while (!cli_interrupted());
-    cli_say(recover->name,
-            "%u process%s of the program still run%s; what was recorded so far is in %s, what "
-            "follows goes to %s: end the program first, or take over with --follow, or finish now "
-            "with --force",
-            recover->alive, recover->alive == 1 ? "" : "es", recover->alive == 1 ? "s" : "",
-            recover->capture.live, recover->spool.path);
-    return false;
+    return cli_refuse(
+        recover->name,
+        "%u process%s of the program still run%s; what was recorded so far is in %s, what "
+        "follows goes to %s: end the program first, or take over with --follow, or finish now "
+        "with --force",
+        recover->alive, recover->alive == 1 ? "" : "es", recover->alive == 1 ? "s" : "",
+        recover->capture.live, recover->spool.path);
 }
 
 static int abandon_recovery(struct recover *recover, const struct prof_error *err)
@@ -350,6 +350,5 @@ const struct cli_command recover_command = {
     .examples = recover_examples,
     .operand = CLI_FILE,
     .most = 1,
-    .usage_status = CLI_USAGE,
     .run = recover_run,
 };

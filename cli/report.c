@@ -456,36 +456,28 @@ static enum prof_status write_reports(const struct chosen_capture *one,
 static bool options_agree(const char *command, const struct report_options *args,
                           const struct cli_output_file files[OUTPUT_FILES])
 {
-    if (args->captures > 1 && !args->html) {
-        cli_say(command, "several captures are compared in the HTML page: add --html OUT, or use "
-                         "`perfkit diff`");
-        return false;
-    }
-    if (args->json && args->format != FORMAT_NONE && args->format != FORMAT_JSON) {
-        cli_say(command, "--json and --format %s: give one of them", format_words[args->format]);
-        return false;
-    }
-    if (parts_wanted(args) > 1) {
-        cli_say(command, "--ranks, --memory, --iterations, --why and --stats: give one of them");
-        return false;
-    }
-    if ((args->iterations || args->why) && (args->filter.number || args->filter.slowest)) {
-        cli_say(command, "--iterations and --why number all iterations: give them without "
-                         "--iteration-number and --slowest");
-        return false;
-    }
-    if (args->roofline_of != UINT_MAX && !args->roofline) {
-        cli_say(command, "--roofline-of says what --roofline draws: give --roofline OUT.svg too");
-        return false;
-    }
-    if (args->weight != UINT_MAX && !args->flamegraph) {
-        cli_say(command, "--weight says what --flamegraph weighs by: give --flamegraph OUT too");
-        return false;
-    }
-    if (args->plots && is_standard(args->plots)) {
-        cli_say(command, "--plots writes several files: give it a folder");
-        return false;
-    }
+    if (args->captures > 1 && !args->html)
+        return cli_refuse(command,
+                          "several captures are compared in the HTML page: add --html OUT, or use "
+                          "`perfkit diff`");
+    if (args->json && args->format != FORMAT_NONE && args->format != FORMAT_JSON)
+        return cli_refuse(command, "--json and --format %s: give one of them",
+                          format_words[args->format]);
+    if (parts_wanted(args) > 1)
+        return cli_refuse(command,
+                          "--ranks, --memory, --iterations, --why and --stats: give one of them");
+    if ((args->iterations || args->why) && (args->filter.number || args->filter.slowest))
+        return cli_refuse(command,
+                          "--iterations and --why number all iterations: give them without "
+                          "--iteration-number and --slowest");
+    if (args->roofline_of != UINT_MAX && !args->roofline)
+        return cli_refuse(command,
+                          "--roofline-of says what --roofline draws: give --roofline OUT.svg too");
+    if (args->weight != UINT_MAX && !args->flamegraph)
+        return cli_refuse(command,
+                          "--weight says what --flamegraph weighs by: give --flamegraph OUT too");
+    if (args->plots && is_standard(args->plots))
+        return cli_refuse(command, "--plots writes several files: give it a folder");
     bool list = args->stats && !strcmp(args->stats, "list"), any_file = args->plots != NULL;
     for (size_t i = 0; i < OUTPUT_FILES; i++)
         any_file |= files[i].path != NULL;
@@ -517,14 +509,11 @@ static bool check_report_options(const char *command, struct report_options *arg
     int on_standard = args->format != FORMAT_NONE || parts_wanted(args);
     for (size_t i = 0; i < OUTPUT_FILES; i++)
         on_standard += is_standard(files[i].path);
-    if (on_standard > 1) {
-        cli_say(command, "standard output takes one report: give the others a file name");
-        return false;
-    }
-    if (args->roofline && !roofline_writer(args->roofline)) {
-        cli_say(command, "--roofline %s: the name must end with .svg, .png or .gp", args->roofline);
-        return false;
-    }
+    if (on_standard > 1)
+        return cli_refuse(command, "standard output takes one report: give the others a file name");
+    if (args->roofline && !roofline_writer(args->roofline))
+        return cli_refuse(command, "--roofline %s: the name must end with .svg, .png or .gp",
+                          args->roofline);
     return cli_outputs_are_free(command, files, OUTPUT_FILES);
 }
 
@@ -590,6 +579,5 @@ const struct cli_command report_command = {
     .variables = report_variables,
     .operand = CLI_FILE,
     .most = CAPTURES,
-    .usage_status = CLI_USAGE,
     .run = report_run,
 };

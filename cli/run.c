@@ -345,11 +345,10 @@ static void undo(struct run *run)
 static int cannot_start(struct run *run, int error, int in_exec)
 {
     const char *program = run->argv[0];
-    if (!in_exec) {
-        cli_say(run->name, "cannot start a process: %s: try again, or raise the limit (ulimit -%c)",
-                strerror(error), error == EMFILE ? 'n' : 'u');
-        return CLI_RUN_FAILED;
-    }
+    if (!in_exec)
+        return cli_fail(CLI_RUN_FAILED, run->name,
+                        "cannot start a process: %s: try again, or raise the limit (ulimit -%c)",
+                        strerror(error), error == EMFILE ? 'n' : 'u');
     if (error == ENOENT && !run->target.found) {
         bool is_number = *program && program[strspn(program, "0123456789")] == '\0';
         cli_say(run->name, "%s: command not found: check the spelling%s", program,
@@ -358,21 +357,18 @@ static int cannot_start(struct run *run, int error, int in_exec)
                                        : ", or give its path (./NAME)");
         return CLI_RUN_NOT_FOUND;
     }
-    if (error == ENOENT) {
-        cli_say(run->name,
-                "%s: its interpreter or loader is not there: look at its first line "
-                "(#!), or install what it was built for",
-                program);
-        return CLI_RUN_NOT_FOUND;
-    }
+    if (error == ENOENT)
+        return cli_fail(CLI_RUN_NOT_FOUND, run->name,
+                        "%s: its interpreter or loader is not there: look at its first line "
+                        "(#!), or install what it was built for",
+                        program);
     struct stat info;
     bool folder = stat(program, &info) == 0 && S_ISDIR(info.st_mode);
-    cli_say(run->name, "%s: cannot be executed: %s: %s", program,
-            folder ? "it is a folder" : strerror(error),
-            folder            ? "give a program inside it"
-            : error == EACCES ? "make it executable (chmod +x), if it is a program"
-                              : "is it a program for this machine?");
-    return CLI_RUN_CANNOT_EXECUTE;
+    return cli_fail(CLI_RUN_CANNOT_EXECUTE, run->name, "%s: cannot be executed: %s: %s", program,
+                    folder ? "it is a folder" : strerror(error),
+                    folder            ? "give a program inside it"
+                    : error == EACCES ? "make it executable (chmod +x), if it is a program"
+                                      : "is it a program for this machine?");
 }
 
 /* Options and operands before anything is made. Returns CLI_OK, or the status to end with; what is
@@ -381,23 +377,19 @@ static int check_run_options(struct run *run, char **argv)
 {
     struct run_options *options = &run->options;
     struct prof_error err = {0};
-    if (options->spool_limit < LEAST_SPOOL_LIMIT) {
-        cli_say(run->name, "--spool-limit is below 1M: a process needs at least that");
-        return CLI_RUN_FAILED;
-    }
+    if (options->spool_limit < LEAST_SPOOL_LIMIT)
+        return cli_fail(CLI_RUN_FAILED, run->name,
+                        "--spool-limit is below 1M: a process needs at least that");
     for (size_t i = 0; run_features[i]; i++) {
         if (run_features[i]->check && !run_features[i]->check(run))
             return CLI_RUN_FAILED;
     }
     run->argv = argv;
-    if (!*argv[0]) {
-        cli_say(run->name, "the command is empty: give the name of a program");
-        return CLI_RUN_NOT_FOUND;
-    }
-    if (options->output && output_name(options->output, run->output_path, &err)) {
-        cli_say(run->name, "%s", err.message);
-        return CLI_RUN_FAILED;
-    }
+    if (!*argv[0])
+        return cli_fail(CLI_RUN_NOT_FOUND, run->name,
+                        "the command is empty: give the name of a program");
+    if (options->output && output_name(options->output, run->output_path, &err))
+        return cli_fail(CLI_RUN_FAILED, run->name, "%s", err.message);
     run->options.output = options->output ? run->output_path : NULL;
     return CLI_OK;
 }

@@ -49,11 +49,10 @@ static bool read_choice(struct run *run)
     double percent = strtod(text, &end);
     bool plain = strspn(text, "0123456789.") == (size_t)(end - text); /* neither 0x2 nor 2e0 */
     end += *end == '%';
-    if (!plain || end == text || *end || !(percent >= LEAST_BUDGET && percent <= MOST_BUDGET)) {
-        cli_say(run->name, "--overhead: '%s' is none of estimate, off, measure and %g%% to %g%%",
-                text, LEAST_BUDGET, MOST_BUDGET);
-        return false;
-    }
+    if (!plain || end == text || *end || !(percent >= LEAST_BUDGET && percent <= MOST_BUDGET))
+        return cli_refuse(run->name,
+                          "--overhead: '%s' is none of estimate, off, measure and %g%% to %g%%",
+                          text, LEAST_BUDGET, MOST_BUDGET);
     run->overhead.choice = OVERHEAD_BUDGET;
     run->budget.share = percent / 100;
     return true;

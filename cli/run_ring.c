@@ -44,28 +44,22 @@ static bool check_ring_options(struct run *run)
                                "--iteration need --ring: add it, as in --ring=60s");
         return !others;
     }
-    if (options->ns < LEAST_RING_NS) {
-        cli_say(run->name, "--ring is below 1s: give at least 1s");
-        return false;
-    }
+    if (options->ns < LEAST_RING_NS)
+        return cli_refuse(run->name, "--ring is below 1s: give at least 1s");
     *ring = (struct prof_ingest_ring){.ns = options->ns, .iteration = options->iteration};
     for (unsigned i = 0; ring_words[i]; i++)
         if (!options->keep || strstr(options->keep, ring_words[i]))
             ring->reasons |= 1u << i;
-    if (options->slow && !read_slow(options->slow, ring)) {
-        cli_say(
+    if (options->slow && !read_slow(options->slow, ring))
+        return cli_refuse(
             run->name,
             "--ring-slow=%s: give a multiple of the median, 1 or more, and if wanted a number of "
             "standard deviations, as in 3:8",
             options->slow);
-        return false;
-    }
-    if (run->options.pytorch) {
-        cli_say(run->name,
-                "--ring and --pytorch do not go together: PyTorch's memory history grows "
-                "without a bound; leave one out");
-        return false;
-    }
+    if (run->options.pytorch)
+        return cli_refuse(run->name,
+                          "--ring and --pytorch do not go together: PyTorch's memory history grows "
+                          "without a bound; leave one out");
     return true;
 }
 

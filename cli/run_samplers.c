@@ -60,21 +60,16 @@ static bool check_exact(const char *command, const struct counters_options *opti
                         const char *trace)
 {
     const char *pattern = exact_pattern(options);
-    if (!*pattern || strlen(pattern) > MOST_PATTERN_BYTES) {
-        cli_say(command,
-                "--counters=exact: %s: give a pattern of the kernels' names, as in exact:gemm",
-                *pattern ? "the pattern is too long" : "which kernels?");
-        return false;
-    }
-    if (options->interval_ns != COUNTERS_OWN_INTERVAL || options->duty) {
-        cli_say(command, "--counters=exact samples nothing: leave out --counters-interval and "
-                         "--counters-duty");
-        return false;
-    }
-    if (!trace_names_domain(trace, "cuda")) {
-        cli_say(command, "--counters=exact counts kernels of CUDA: add cuda to --trace");
-        return false;
-    }
+    if (!*pattern || strlen(pattern) > MOST_PATTERN_BYTES)
+        return cli_refuse(
+            command, "--counters=exact: %s: give a pattern of the kernels' names, as in exact:gemm",
+            *pattern ? "the pattern is too long" : "which kernels?");
+    if (options->interval_ns != COUNTERS_OWN_INTERVAL || options->duty)
+        return cli_refuse(command,
+                          "--counters=exact samples nothing: leave out --counters-interval and "
+                          "--counters-duty");
+    if (!trace_names_domain(trace, "cuda"))
+        return cli_refuse(command, "--counters=exact counts kernels of CUDA: add cuda to --trace");
     return scope_check_pattern(command, "--counters=exact:", pattern);
 }
 
@@ -107,21 +102,16 @@ static bool check_counters_options(struct run *run)
                 options->set, sets);
         return false;
     }
-    if (!trace_names_domain(trace, "cuda") && !trace_names_domain(trace, "opencl")) {
-        cli_say(command, "--counters needs recorded kernels: add cuda to --trace");
-        return false;
-    }
-    if (!own_interval && options->interval_ns < LEAST_INTERVAL_NS) {
-        cli_say(command, "--counters-interval is out of range: give 5us to 100ms");
-        return false;
-    }
-    if (options->duty && duty_of(options->duty) == 0) {
-        cli_say(command,
-                "--counters-duty: '%s' is not a share of the time: give per cent, above 0 "
-                "and up to 100, as in 2%%",
-                options->duty);
-        return false;
-    }
+    if (!trace_names_domain(trace, "cuda") && !trace_names_domain(trace, "opencl"))
+        return cli_refuse(command, "--counters needs recorded kernels: add cuda to --trace");
+    if (!own_interval && options->interval_ns < LEAST_INTERVAL_NS)
+        return cli_refuse(command, "--counters-interval is out of range: give 5us to 100ms");
+    if (options->duty && duty_of(options->duty) == 0)
+        return cli_refuse(
+            command,
+            "--counters-duty: '%s' is not a share of the time: give per cent, above 0 "
+            "and up to 100, as in 2%%",
+            options->duty);
     return true;
 }
 
@@ -329,21 +319,16 @@ static bool check_stalls_options(struct run *run)
     unsigned period = run->options.stalls;
     if (!period)
         return true;
-    if (period < 32 || (period & (period - 1))) {
-        cli_say(
+    if (period < 32 || (period & (period - 1)))
+        return cli_refuse(
             run->name,
             "--stalls: %u is no power of two from 32 up: give one, as in --stalls=" STALLS_PERIOD,
             period);
-        return false;
-    }
-    if (run->options.counters.set) {
-        cli_say(run->name, "--stalls and --counters need the same hardware: give one of them");
-        return false;
-    }
-    if (!trace_names_domain(run->options.trace, "cuda")) {
-        cli_say(run->name, "--stalls samples kernels of CUDA: add cuda to --trace");
-        return false;
-    }
+    if (run->options.counters.set)
+        return cli_refuse(run->name,
+                          "--stalls and --counters need the same hardware: give one of them");
+    if (!trace_names_domain(run->options.trace, "cuda"))
+        return cli_refuse(run->name, "--stalls samples kernels of CUDA: add cuda to --trace");
     return true;
 }
 
@@ -371,11 +356,9 @@ static uint32_t copied_bytes(unsigned hz)
 static bool check_cpu_options(struct run *run)
 {
     const struct cpu_options *options = &run->options.cpu;
-    if (options->hz == 0 && (options->blocked || options->stack)) {
-        cli_say(run->name, "--cpu-sample-%s needs --cpu-sample: give that too",
-                options->blocked ? "blocked" : "stack");
-        return false;
-    }
+    if (options->hz == 0 && (options->blocked || options->stack))
+        return cli_refuse(run->name, "--cpu-sample-%s needs --cpu-sample: give that too",
+                          options->blocked ? "blocked" : "stack");
     return true;
 }
 

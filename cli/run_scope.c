@@ -48,13 +48,11 @@ static bool check_range(const char *command, const char *range, const char *trac
                          "--trace");
         return false;
     }
-    if (!is_nvtx(range)) {
-        cli_say(command,
-                "--capture-range does not know '%s': give " PROFILER_WORD
-                " or nvtx:NAME, with @DOMAIN when the range is in a domain",
-                range);
-        return false;
-    }
+    if (!is_nvtx(range))
+        return cli_refuse(command,
+                          "--capture-range does not know '%s': give " PROFILER_WORD
+                          " or nvtx:NAME, with @DOMAIN when the range is in a domain",
+                          range);
     size_t bytes;
     const char *domain = split_scope_range(range, &bytes);
     if (bytes == 0 || bytes > MOST_NAME_BYTES || strlen(domain) > MOST_DOMAIN_BYTES) {
@@ -73,10 +71,9 @@ static bool check_range(const char *command, const char *range, const char *trac
                 MOST_DOMAIN_BYTES);
         return false;
     }
-    if (!trace_names_domain(trace, "nvtx")) {
-        cli_say(command, "--capture-range=nvtx:NAME needs the NVTX source: add nvtx to --trace");
-        return false;
-    }
+    if (!trace_names_domain(trace, "nvtx"))
+        return cli_refuse(command,
+                          "--capture-range=nvtx:NAME needs the NVTX source: add nvtx to --trace");
     return true;
 }
 
@@ -84,10 +81,9 @@ bool scope_check_pattern(const char *command, const char *option, const char *pa
 {
     regex_t regex;
     const char *too_much = prof_pattern_excess(pattern);
-    if (too_much) {
-        cli_say(command, "%s'%.100s': %s: give a simpler pattern", option, pattern, too_much);
-        return false;
-    }
+    if (too_much)
+        return cli_refuse(command, "%s'%.100s': %s: give a simpler pattern", option, pattern,
+                          too_much);
     int failed = regcomp(&regex, pattern, REG_EXTENDED | REG_NOSUB);
     if (failed) {
         char why[128];
@@ -108,26 +104,24 @@ static bool check_kernel_scope(const char *command, const char *pattern, const c
         return false;
     if (trace_names_domain(trace, "cuda") || trace_names_domain(trace, "opencl"))
         return true;
-    cli_say(command, "--kernel needs a source that has kernels: add cuda or opencl to --trace");
-    return false;
+    return cli_refuse(command,
+                      "--kernel needs a source that has kernels: add cuda or opencl to --trace");
 }
 
 /* Both set when the recording begins. */
 static bool conflict(const char *command, const char *a, const char *b, const char *fix)
 {
-    cli_say(command, "%s and %s do not go together: %s", a, b, fix);
-    return false;
+    return cli_refuse(command, "%s and %s do not go together: %s", a, b, fix);
 }
 
 static bool check_scope_options(struct run *run)
 {
     struct scope_options *options = &run->options.scope;
     const char *command = run->name, *trace = run->options.trace;
-    if (options->duration_ns == 0) {
-        cli_say(command, "--duration: no time at all records nothing: give a longer one, or leave "
-                         "it out to record to the end");
-        return false;
-    }
+    if (options->duration_ns == 0)
+        return cli_refuse(command,
+                          "--duration: no time at all records nothing: give a longer one, or leave "
+                          "it out to record to the end");
     if (options->duration_ns == SCOPE_ALWAYS)
         options->duration_ns = 0;
     if (options->dormant && options->delay_ns)
@@ -153,10 +147,9 @@ static bool check_scope_options(struct run *run)
     for (size_t i = 0; i < sizeof cuda / sizeof cuda[0]; i++) {
         if (!cuda[i].given)
             continue;
-        if (!trace_names_domain(trace, "cuda")) {
-            cli_say(command, "%s needs the CUDA source: add cuda to --trace", cuda[i].name);
-            return false;
-        }
+        if (!trace_names_domain(trace, "cuda"))
+            return cli_refuse(command, "%s needs the CUDA source: add cuda to --trace",
+                              cuda[i].name);
         if (i > 0 && options->cupti != 0)
             return conflict(command, cuda[i].name, "--cupti=yield or off",
                             "without CUPTI there are no such records; leave one of them out");
@@ -398,25 +391,21 @@ static bool check_kinds(const char *command, const char *kinds)
 {
     for (const char *word = kinds;;) {
         size_t bytes = strcspn(word, ","), name = strcspn(word, ":,");
-        if (!is_kind(word, name)) {
-            cli_say(command,
-                    "--stacks does not know '%.*s': give launch, alloc and sync, those that are "
-                    "wanted, separated by commas",
-                    (int)bytes, word);
-            return false;
-        }
-        if (is_repeated(kinds, word, name)) {
-            cli_say(command, "--stacks=%s: %.*s is there twice: give each kind once", kinds,
-                    (int)name, word);
-            return false;
-        }
-        if (name < bytes && !is_rate(word + name + 1, word + bytes)) {
-            cli_say(command,
-                    "--stacks=%.*s: after the colon comes the number of calls per stack taken: "
-                    "give a number from 1 to 1,000,000,000, as in launch:10",
-                    (int)bytes, word);
-            return false;
-        }
+        if (!is_kind(word, name))
+            return cli_refuse(
+                command,
+                "--stacks does not know '%.*s': give launch, alloc and sync, those that are "
+                "wanted, separated by commas",
+                (int)bytes, word);
+        if (is_repeated(kinds, word, name))
+            return cli_refuse(command, "--stacks=%s: %.*s is there twice: give each kind once",
+                              kinds, (int)name, word);
+        if (name < bytes && !is_rate(word + name + 1, word + bytes))
+            return cli_refuse(
+                command,
+                "--stacks=%.*s: after the colon comes the number of calls per stack taken: "
+                "give a number from 1 to 1,000,000,000, as in launch:10",
+                (int)bytes, word);
         if (!word[bytes])
             return true;
         word += bytes + 1;
@@ -432,15 +421,12 @@ static bool check_stacks_options(struct run *run)
             cli_say(command, "--stack-depth is of no use without --stacks: add it");
         return !options->depth;
     }
-    if (strlen(options->kinds) > MOST_LIST_BYTES) {
-        cli_say(command, "--stacks: the list is too long: give each kind once");
-        return false;
-    }
-    if (!trace_names_domain(trace, "cuda") && !trace_names_domain(trace, "opencl")) {
-        cli_say(command, "--stacks needs a source with calls of a GPU's API: add cuda or opencl to "
-                         "--trace");
-        return false;
-    }
+    if (strlen(options->kinds) > MOST_LIST_BYTES)
+        return cli_refuse(command, "--stacks: the list is too long: give each kind once");
+    if (!trace_names_domain(trace, "cuda") && !trace_names_domain(trace, "opencl"))
+        return cli_refuse(
+            command, "--stacks needs a source with calls of a GPU's API: add cuda or opencl to "
+                     "--trace");
     return check_kinds(command, options->kinds);
 }
 
@@ -482,10 +468,8 @@ const char *const pytorch_words[] = {"ops", "modules", NULL};
 
 static bool check_pytorch_options(struct run *run)
 {
-    if (run->options.pytorch && !trace_names_domain(run->options.trace, "nvtx")) {
-        cli_say(run->name, "--pytorch needs the NVTX source: add nvtx to --trace");
-        return false;
-    }
+    if (run->options.pytorch && !trace_names_domain(run->options.trace, "nvtx"))
+        return cli_refuse(run->name, "--pytorch needs the NVTX source: add nvtx to --trace");
     return true;
 }
 

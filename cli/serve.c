@@ -311,10 +311,9 @@ static int serve_run(const struct cli_command *command, int argc, char **argv)
     int exit_status, fd = -1;
     if (!cli_parse(command, argc, argv, &options, &operands, &exit_status))
         return exit_status;
-    if (operands.count && options.attach) {
-        cli_say(command->name, "a file and --attach exclude each other: give one");
-        return CLI_USAGE;
-    }
+    if (operands.count && options.attach)
+        return cli_fail(CLI_USAGE, command->name,
+                        "a file and --attach exclude each other: give one");
     if (options.delay < 100000000)
         options.delay = 100000000;
     metrics.top = options.top;
@@ -342,8 +341,7 @@ static int serve_run(const struct cli_command *command, int argc, char **argv)
         remove_own_socket(options.socket, &own);
     if (!status)
         return CLI_OK;
-    cli_say(command->name, "%s", err.message);
-    return cli_exit_status(status);
+    return cli_fail(cli_exit_status(status), command->name, "%s", err.message);
 }
 
 const struct cli_command serve_command = {
@@ -361,6 +359,5 @@ const struct cli_command serve_command = {
     .examples = serve_examples,
     .operand = CLI_FILE,
     .most = 1,
-    .usage_status = CLI_USAGE,
     .run = serve_run,
 };

@@ -184,10 +184,9 @@ static int sql_run(const struct cli_command *command, int argc, char **argv)
     const char *query = operands.count > is_file ? operands.values[is_file] : NULL;
     char *given = query || args.list || isatty(STDIN_FILENO) ? NULL : read_query();
     query = query ? query : given;
-    if (!query && !args.list) {
-        cli_say(command->name, "give a query, or the name of one that `perfkit sql --list` prints");
-        return CLI_USAGE;
-    }
+    if (!query && !args.list)
+        return cli_fail(CLI_USAGE, command->name,
+                        "give a query, or the name of one that `perfkit sql --list` prints");
     if (output.format == PROF_REPORT_JSON) {
         prof_json_to_file(&json, stdout, 2);
         output.json = &json;
@@ -208,8 +207,7 @@ static int sql_run(const struct cli_command *command, int argc, char **argv)
         prof_json_free(&json);
     if (!status)
         return CLI_OK;
-    cli_say(command->name, "%s", err.message);
-    return cli_exit_status(status);
+    return cli_fail(cli_exit_status(status), command->name, "%s", err.message);
 }
 
 const struct cli_command sql_command = {
@@ -227,6 +225,5 @@ const struct cli_command sql_command = {
     .examples = sql_examples,
     .operand = CLI_FILE,
     .most = 2,
-    .usage_status = CLI_USAGE,
     .run = sql_run,
 };

@@ -171,23 +171,18 @@ static int symbolize_run(const struct cli_command *command, int argc, char **arg
     if (!cli_parse(command, argc, argv, &args, &operands, &exit_status))
         return exit_status;
     const char *path = operands.count ? operands.values[0] : newest;
-    if (!operands.count && newest_capture(".", newest, &err)) {
-        cli_say(command->name, "%s", err.message);
-        return CLI_USAGE;
-    }
-    if (prof_open(path, &capture, &err)) {
-        cli_say(command->name, "%s", err.message);
-        return CLI_USAGE;
-    }
+    if (!operands.count && newest_capture(".", newest, &err))
+        return cli_fail(CLI_USAGE, command->name, "%s", err.message);
+    if (prof_open(path, &capture, &err))
+        return cli_fail(CLI_USAGE, command->name, "%s", err.message);
     enum prof_state state = prof_info(capture)->state;
     struct ctl_target running;
     prof_close(capture);
     bool several; /* a living perfkit may still name and publish it */
     if (state == PROF_STATE_RECORDING || state == PROF_STATE_CLOSING ||
-        !ctl_find(path, &running, &several, NULL)) {
-        cli_say(command->name, "%s is being recorded: its stacks are named at the end", path);
-        return CLI_USAGE;
-    }
+        !ctl_find(path, &running, &several, NULL))
+        return cli_fail(CLI_USAGE, command->name,
+                        "%s is being recorded: its stacks are named at the end", path);
     char *list = args.folders ? strdup(args.folders) : NULL;
     split_debug_folders(list, folders);
     if (!args.quiet)
@@ -218,6 +213,5 @@ const struct cli_command symbolize_command = {
     .examples = symbolize_examples,
     .operand = CLI_FILE,
     .most = 1,
-    .usage_status = CLI_USAGE,
     .run = symbolize_run,
 };

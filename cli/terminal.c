@@ -63,17 +63,14 @@ bool cli_progress_due(struct cli_progress *progress)
     return true;
 }
 
-void cli_say(const char *command, const char *format, ...)
+static void print_message(const char *command, const char *format, va_list args)
 {
     int saved = errno;
     char line[LINE], text[TEXT],
         clean[2 * TEXT]; /* no memory: a message may be about having none */
     size_t used =
         (size_t)snprintf(line, sizeof line, "perfkit%s%s: ", *command ? " " : "", command);
-    va_list args;
-    va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
-    va_end(args);
     /* Names come from the user, the program and the capture: none may steer the terminal. */
     prof_report_clean_into(text, clean, sizeof clean);
     put_shortened(line + used, sizeof line - used - 1, clean);
@@ -84,6 +81,32 @@ void cli_say(const char *command, const char *format, ...)
     if (write(STDERR_FILENO, line, used) < 0) {
     }
     errno = saved;
+}
+
+void cli_say(const char *command, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    print_message(command, format, args);
+    va_end(args);
+}
+
+bool cli_refuse(const char *command, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    print_message(command, format, args);
+    va_end(args);
+    return false;
+}
+
+int cli_fail(int exit_status, const char *command, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    print_message(command, format, args);
+    va_end(args);
+    return exit_status;
 }
 
 /* ---- what the terminal allows ---------------------------------------------------------------- */

@@ -447,18 +447,16 @@ static int show_program(const struct cli_command *command, int argc, char **argv
     bool finished = false;
     if (!cli_parse(command, argc, argv, &options, &operands, &exit_status))
         return exit_status;
-    if (options.window && !read_window(options.window, &options.window_s)) {
-        cli_say(command->name, "--window: '%s' is no window: give 1s to %us, or all",
-                options.window, MOST_WINDOW_S);
-        return CLI_USAGE;
-    }
+    if (options.window && !read_window(options.window, &options.window_s))
+        return cli_fail(CLI_USAGE, command->name,
+                        "--window: '%s' is no window: give 1s to %us, or all", options.window,
+                        MOST_WINDOW_S);
     unsigned views = views_of(options.view, &first);
     const char *why = top_options_error(&options, &operands, program, views);
-    if (why || !views) {
-        cli_say(command->name, why ? "%s" : "--view %s: no such view, see perfkit help top",
-                why ? why : options.view);
-        return CLI_USAGE;
-    }
+    if (why || !views)
+        return cli_fail(CLI_USAGE, command->name,
+                        why ? "%s" : "--view %s: no such view, see perfkit help top",
+                        why ? why : options.view);
     if (options.interval < 100000000)
         options.interval = 100000000;
     enum prof_status status =
@@ -468,10 +466,8 @@ static int show_program(const struct cli_command *command, int argc, char **argv
         exit_status = cli_exit_status(status);
         leave_program(command, &capture, finished, ended_by);
     }
-    if (status) {
-        cli_say(command->name, "%s", err.message);
-        return exit_status;
-    }
+    if (status)
+        return cli_fail(exit_status, command->name, "%s", err.message);
     if (ended_by && ended_by != SIGINT)
         raise(ended_by); /* as its sender expects */
     return CLI_OK;
@@ -488,10 +484,8 @@ static int top_run(const struct cli_command *command, int argc, char **argv)
             argv[i] = NULL;
         }
     }
-    if (program && !take_run_options(&argc, argv, &run_options)) {
-        cli_say(command->name, "out of memory");
-        return CLI_FAILED;
-    }
+    if (program && !take_run_options(&argc, argv, &run_options))
+        return cli_fail(CLI_FAILED, command->name, "out of memory");
     int exit_status = show_program(command, argc, argv, program, &run_options);
     free(run_options.words);
     return exit_status;
@@ -514,6 +508,5 @@ const struct cli_command top_command = {
     .variables = top_variables,
     .operand = CLI_FILE,
     .most = 1,
-    .usage_status = CLI_USAGE,
     .run = top_run,
 };

@@ -177,16 +177,13 @@ static int verify_run(const struct cli_command *command, int argc, char **argv)
     int exit_status;
     if (!cli_parse(command, argc, argv, &args, &files, &exit_status))
         return exit_status;
-    if (args.finding && !prof_rule_find(args.finding)) {
-        cli_say(command->name, "--finding %s: no such rule: `perfkit explain` lists them",
-                args.finding);
-        return CLI_USAGE;
-    }
+    if (args.finding && !prof_rule_find(args.finding))
+        return cli_fail(CLI_USAGE, command->name,
+                        "--finding %s: no such rule: `perfkit explain` lists them", args.finding);
     unsigned format = args.json ? PROF_REPORT_JSON : args.format;
-    if (files.count != 2 && !(args.log && !files.count)) {
-        cli_say(command->name, "give two captures, BEFORE and AFTER, or --log alone");
-        return CLI_USAGE;
-    }
+    if (files.count != 2 && !(args.log && !files.count))
+        return cli_fail(CLI_USAGE, command->name,
+                        "give two captures, BEFORE and AFTER, or --log alone");
     if (!files.count) {
         enum prof_status shown = verify_log_print(args.log, format, &err);
         if (shown)
@@ -236,6 +233,5 @@ const struct cli_command verify_command = {
     .operand = CLI_FILE,
     .least = 0,
     .most = 2,
-    .usage_status = CLI_USAGE,
     .run = verify_run,
 };

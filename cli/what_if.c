@@ -174,6 +174,5 @@ const struct cli_command what_if_command = {
     .operand = CLI_FILE,
     .least = 1,
     .most = 1,
-    .usage_status = CLI_USAGE,
     .run = what_if_run,
 };
