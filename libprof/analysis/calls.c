@@ -15,7 +15,6 @@ struct group {
 
 struct work {
     struct prof_capture *capture;
-    struct prof_scope scope;
     struct prof_texts texts;
     struct prof_groups groups;
 };
@@ -50,9 +49,8 @@ static enum prof_status scan_calls(struct work *w, uint32_t tables,
     struct prof_event_query query = {
         .tables = tables,
         .fields = PROF_FIELD(DURATION) | PROF_FIELD(NAME) | PROF_FIELD(RESULT) | PROF_FIELD(KIND),
-        .scope = &w->scope,
+        .filter = filter,
     };
-    PROF_TRY(prof_scope_open(&w->scope, w->capture, filter, err));
     return prof_event_rows(w->capture, &query, add_call_row, w, err);
 }
 
@@ -60,7 +58,6 @@ static void close_calls_work(struct work *w)
 {
     prof_groups_free(&w->groups);
     prof_texts_free(&w->texts);
-    prof_scope_close(&w->scope);
 }
 
 PROF_ORDER(api_order, struct prof_api_row,

@@ -234,12 +234,9 @@ enum prof_status prof_counter_lines(struct prof_capture *capture, const struct p
     struct work w = {.capture = capture};
     *result = (struct prof_counter_lines){0};
     enum prof_status status = prof_scope_open(&w.scope, capture, filter, err);
-    if (!status)
-        status = prof_begin(capture, err);
     if (!status) {
         set_spans(&w, max_points);
         status = read_counter_samples(&w, err);
-        prof_end(capture);
     }
     for (size_t i = 0; !status && i < w.sources.count; i++)
         if (!add_source_lines(&w, &w.sources.data[i], result))

@@ -444,11 +444,7 @@ enum prof_status prof_counter_summary(struct prof_capture *capture,
                                             .wall_ns = prof_wall_ns(capture, filter)};
     enum prof_status status = prof_scope_open(&w.base.scope, capture, filter, err);
     if (!status)
-        status = prof_begin(capture, err);
-    if (!status) {
         status = summarise_counters(&w, err);
-        prof_end(capture);
-    }
     free_counters_work(&w);
     return status;
 }

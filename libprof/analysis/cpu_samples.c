@@ -392,11 +392,7 @@ void prof_cpu_free(struct prof_cpu *result)
 
 bool prof_cpu_sampled(struct prof_capture *capture)
 {
-    sqlite3_stmt *row;
-    bool any =
-        !prof_query(capture, "SELECT 1 FROM cpu_sample LIMIT 1", &row, NULL) && prof_row(row);
-    sqlite3_finalize(row);
-    return any;
+    return prof_sql_number(capture->db, 0, "SELECT 1 FROM cpu_sample LIMIT 1");
 }
 
 static bool note_device_work(void *user, const struct prof_event_row *op)
@@ -406,13 +402,13 @@ static bool note_device_work(void *user, const struct prof_event_row *op)
                                  op->thread);
 }
 
-static enum prof_status read_devices(struct prof_capture *capture, const struct prof_scope *scope,
+static enum prof_status read_devices(struct prof_capture *capture, const struct prof_filter *filter,
                                      struct prof_cpu_device_time *time, struct prof_error *err)
 {
     struct prof_event_query query = {.tables = PROF_OPS_DEVICE,
                                      .fields = PROF_FIELD(DURATION) | PROF_FIELD(THREAD) |
                                                PROF_FIELD(LAUNCH),
-                                     .scope = scope,
+                                     .filter = filter,
                                      .started = true,
                                      .in_order = true};
     enum prof_status status = prof_event_rows(capture, &query, note_device_work, time, err);
@@ -422,24 +418,26 @@ static enum prof_status read_devices(struct prof_capture *capture, const struct 
     return status;
 }
 
+static struct prof_filter filter_of_host(const struct prof_filter *filter)
+{
+    struct prof_filter samples = filter ? *filter : (struct prof_filter){0};
+    samples.device = samples.stream = 0; /* the host has none */
+    samples.streams = NULL;
+    samples.stream_count = 0;
+    return samples;
+}
+
 /* The device says whose idle time is meant, not whose samples; the thread says the opposite. */
 static enum prof_status of_scope(struct prof_capture *capture, const struct prof_filter *filter,
                                  struct prof_cpu_device_time *time, struct prof_cpu *result,
                                  struct prof_error *err)
 {
-    struct prof_filter devices = filter ? *filter : (struct prof_filter){0}, samples = devices;
+    struct prof_filter devices = filter ? *filter : (struct prof_filter){0};
+    struct prof_filter samples = filter_of_host(filter);
     struct prof_scope scope;
     devices.thread = 0;
-    samples.device = samples.stream = 0;
-    samples.streams = NULL;
-    samples.stream_count = 0;
-    enum prof_status status = prof_scope_open(&scope, capture, &devices, err);
-    if (!status)
-        status = read_devices(capture, &scope, time, err);
-    prof_scope_close(&scope);
-    if (status)
-        return status;
-    status = prof_scope_open(&scope, capture, &samples, err);
+    PROF_TRY(read_devices(capture, &devices, time, err));
+    enum prof_status status = prof_scope_open(&scope, capture, &samples, err);
     if (!status)
         status = prof_cpu_of(capture, &scope, time, result, err);
     prof_scope_close(&scope);
@@ -463,11 +461,8 @@ static enum prof_status filtered_samples(struct prof_capture *capture,
                                          prof_on_cpu_sample *seen, void *user,
                                          struct prof_error *err)
 {
-    struct prof_filter samples = filter ? *filter : (struct prof_filter){0};
+    struct prof_filter samples = filter_of_host(filter);
     struct prof_scope scope;
-    samples.device = samples.stream = 0; /* the host has none */
-    samples.streams = NULL;
-    samples.stream_count = 0;
     enum prof_status status = prof_scope_open(&scope, capture, &samples, err);
     if (!status)
         status = cpu_sample_rows(capture, &scope, ordered, seen, user, err);

@@ -184,6 +184,7 @@ struct source {
 struct prof_event_cursor {
     struct prof_capture *capture;
     struct prof_event_query query;
+    struct prof_scope scope; /* of query.filter */
     struct launches launches;
     size_t count, at;
     bool in_transaction;
@@ -408,18 +409,24 @@ enum prof_status prof_event_cursor_open(struct prof_capture *capture,
         return prof_out_of_memory(err);
     c->capture = capture;
     c->query = *query;
-    if (query->scope)
-        c->query.fields |= scope_fields(query->scope);
+    enum prof_status status = PROF_OK;
+    if (query->filter) {
+        status = prof_scope_open(&c->scope, capture, query->filter, &c->err);
+        c->query.scope = &c->scope;
+    }
+    const struct prof_scope *scope = c->query.scope;
+    if (scope)
+        c->query.fields |= scope_fields(scope);
     if (c->query.fields & PROF_FIELD(LAUNCH))
         c->query.fields |= PROF_FIELD(CALL) | PROF_FIELD(CORRELATION) | PROF_FIELD(STREAM);
     if (query->started || (c->query.fields & PROF_FIELD(CALL)))
         c->query.fields |= PROF_FIELD(START);
-    enum prof_status status = query->in_order ? prof_begin(capture, &c->err) : PROF_OK;
+    if (!status && query->in_order)
+        status = prof_begin(capture, &c->err);
     c->in_transaction = query->in_order && !status;
     for (size_t i = 0; !status && i < PROF_OP_KINDS; i++) {
         enum prof_op_kind kind = order[i];
-        if (!(query->tables >> kind & 1) ||
-            (query->scope && !query->mark && excluded(query->scope, kind)))
+        if (!(query->tables >> kind & 1) || (scope && !query->mark && excluded(scope, kind)))
             continue;
         struct source *s = &c->sources[c->count++];
         s->table = &tables[kind];
@@ -523,6 +530,7 @@ enum prof_status prof_event_cursor_close(struct prof_event_cursor *c, struct pro
     }
     if (c->in_transaction)
         prof_end(c->capture);
+    prof_scope_close(&c->scope);
     prof_map_free(&c->launches.by_key);
     prof_array_free(&c->launches.list);
     free(c);

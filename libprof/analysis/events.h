@@ -147,11 +147,12 @@ static inline int64_t prof_sync_begin(const struct prof_event_row *row)
 struct prof_allocation prof_allocation_of_row(const struct prof_event_row *row);
 
 struct prof_event_query {
-    uint32_t tables;                /* PROF_OPS(...) | ... */
-    uint64_t fields;                /* PROF_FIELD(...) | ... */
-    const struct prof_scope *scope; /* rows that pass; NULL = all */
-    bool mark;                      /* those that do not pass come too, with `in_scope` false */
-    bool started;                   /* only rows with a known start */
+    uint32_t tables;                  /* PROF_OPS(...) | ... */
+    uint64_t fields;                  /* PROF_FIELD(...) | ... */
+    const struct prof_scope *scope;   /* rows that pass; NULL = all */
+    const struct prof_filter *filter; /* the same where no scope is open */
+    bool mark;                        /* those that do not pass come too, with `in_scope` false */
+    bool started;                     /* only rows with a known start */
     int64_t last; /* only so many rows of each table, the last by number; 0 = all */
     /* A condition on their columns, or NULL. It comes last, behind AND: no OR outside parentheses;
      * where rows are not in order, ORDER BY and LIMIT may follow. */

@@ -319,7 +319,6 @@ static bool add_idle(void *user, const struct prof_event_row *op)
 static enum prof_status scan_flame(struct work *w, struct prof_error *err)
 {
     struct prof_scope places = prof_scope_of_ranges(&w->scope);
-    PROF_TRY(prof_begin(w->capture, err));
     enum prof_status status =
         prof_range_index_open(&w->index, w->capture, &places, name_of_range, w, err);
     if (!status)
@@ -337,7 +336,6 @@ static enum prof_status scan_flame(struct work *w, struct prof_error *err)
     query.in_order = true;
     if (!status && (w->weight == PROF_FLAME_IDLE_NS || w->weight == PROF_FLAME_COUNT))
         status = prof_event_rows(w->capture, &query, add_idle, w, err);
-    prof_end(w->capture);
     return status;
 }
 

@@ -167,7 +167,6 @@ struct group {
 
 struct work {
     struct prof_capture *capture;
-    struct prof_scope scope;
     enum prof_group by;
     uint32_t *group_of_config; /* per index of capture->configs, the last for unknown ones */
     struct prof_groups groups;
@@ -252,7 +251,8 @@ static bool add_kernel_execution(void *user, const struct prof_event_row *row)
     return true;
 }
 
-static enum prof_status scan_kernels(struct work *w, struct prof_error *err)
+static enum prof_status scan_kernels(struct work *w, const struct prof_filter *filter,
+                                     struct prof_error *err)
 {
     size_t configs = w->capture->configs.count + 1;
     w->group_of_config = malloc(configs * sizeof *w->group_of_config);
@@ -264,7 +264,7 @@ static enum prof_status scan_kernels(struct work *w, struct prof_error *err)
         .fields = PROF_FIELD(DURATION) | PROF_FIELD(STREAM) | PROF_FIELD(CONFIG) |
                   PROF_FIELD(CALL) | PROF_FIELD(CALL_DURATION) | PROF_FIELD(QUEUE_DELAY) |
                   PROF_FIELD(SUBMIT_DELAY) | PROF_FIELD(FLAGS) | PROF_FIELD(GRAPH_NODE),
-        .scope = &w->scope,
+        .filter = filter,
     };
     return prof_event_rows(w->capture, &query, add_kernel_execution, w, err);
 }
@@ -333,9 +333,7 @@ enum prof_status prof_kernel_summary(struct prof_capture *capture, const struct 
     *result = (struct prof_kernel_summary){.wall_ns = prof_wall_ns(capture, filter)};
     if (!(filter && filter->range) && has_sums_only(capture))
         return summarise_sums(capture, filter, result, err);
-    enum prof_status status = prof_scope_open(&w.scope, capture, filter, err);
-    if (!status)
-        status = scan_kernels(&w, err);
+    enum prof_status status = scan_kernels(&w, filter, err);
     if (!status)
         status = find_creators(&w, err);
     if (!status && !make_kernel_summary_rows(&w, result)) {
@@ -344,7 +342,6 @@ enum prof_status prof_kernel_summary(struct prof_capture *capture, const struct 
     }
     prof_groups_free(&w.groups);
     free(w.group_of_config);
-    prof_scope_close(&w.scope);
     return status;
 }
 

@@ -285,9 +285,7 @@ enum prof_status prof_launch_lines(struct prof_capture *capture, const struct pr
     enum prof_status status = prof_capture_stacks(capture, &w.stacks, err);
     if (status || !w.stacks)
         return status;
-    PROF_TRY(prof_begin(capture, err));
     status = scan_launch_lines(&w, filter, err);
-    prof_end(capture);
     if (!status && !make_launch_line_rows(&w))
         status = prof_out_of_memory(err);
     if (!status) /* a caller that could not be read is kept for the next query, and there is none */

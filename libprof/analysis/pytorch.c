@@ -198,15 +198,11 @@ enum prof_status prof_pytorch_summary(struct prof_capture *capture,
     *result = (struct prof_pytorch_summary){0};
     enum prof_status status = prof_capture_stacks(capture, &w.stacks, err);
     if (!status)
-        status = prof_begin(capture, err);
-    if (status)
-        return status;
-    status = prof_scope_open(&w.scope, capture, filter, err);
+        status = prof_scope_open(&w.scope, capture, filter, err);
     if (!status)
         status = prof_torch_open(&w.torch, capture, &w.scope, err);
     if (!status && w.torch.sequences.count)
         status = read_work(&w, err);
-    prof_end(capture);
     if (!status && !add_rows(&w))
         status = prof_out_of_memory(err);
     if (!status)

@@ -43,7 +43,7 @@ struct prof_range_index {
 typedef uint32_t prof_range_grouper(void *user, const struct prof_event_row *row);
 
 /* Read all ranges that pass the scope's place (its time is not looked at: a range that began before
- * the window encloses calls within it). The caller keeps a transaction. */
+ * the window encloses calls within it). */
 enum prof_status prof_range_index_open(struct prof_range_index *index, struct prof_capture *capture,
                                        const struct prof_scope *scope, prof_range_grouper *grouper,
                                        void *user, struct prof_error *err);

@@ -179,7 +179,6 @@ static bool make_range_rows(struct work *w, struct prof_range_summary *result)
 static enum prof_status scan_ranges(struct work *w, struct prof_error *err)
 {
     struct prof_scope places = prof_scope_of_ranges(&w->scope);
-    PROF_TRY(prof_begin(w->capture, err));
     enum prof_status status =
         prof_range_index_open(&w->index, w->capture, &places, prof_range_group_of, &w->names, err);
     if (!status && (!(w->device = calloc(w->index.nodes.count + 1, sizeof *w->device)) ||
@@ -194,7 +193,6 @@ static enum prof_status scan_ranges(struct work *w, struct prof_error *err)
                                          .scope = &any_time};
         status = prof_event_rows(w->capture, &query, add_range_operation, w, err);
     }
-    prof_end(w->capture);
     return status;
 }
 

@@ -256,24 +256,15 @@ static enum prof_status kernels(struct prof_capture *capture, const struct prof_
                                 struct prof_error *err)
 {
     struct prof_roofline_gather *w = NULL;
-    struct prof_scope scope;
-    enum prof_status status = prof_scope_open(&scope, capture, filter, err);
+    struct prof_event_query query = {.tables = PROF_OPS(KERNEL) | PROF_OPS(GRAPH),
+                                     .fields = PROF_FIELDS_ROOFLINE,
+                                     .filter = filter,
+                                     .mark = true};
+    PROF_TRY(prof_begin(capture, err));
+    enum prof_status status = prof_roofline_gather_open(&w, capture, filter, by, err);
     if (!status)
-        status = prof_begin(capture, err);
-    if (status) {
-        prof_scope_close(&scope);
-        return status;
-    }
-    status = prof_roofline_gather_open(&w, capture, filter, by, err);
-    if (!status) {
-        struct prof_event_query query = {.tables = PROF_OPS(KERNEL) | PROF_OPS(GRAPH),
-                                         .fields = PROF_FIELDS_ROOFLINE,
-                                         .scope = &scope,
-                                         .mark = true};
         status = prof_event_rows(capture, &query, prof_roofline_gather_op, w, err);
-    }
     prof_end(capture);
-    prof_scope_close(&scope);
     if (!status)
         status = prof_roofline_gather_finish(w, result, err);
     prof_roofline_gather_close(w);

@@ -352,7 +352,6 @@ static bool make_range_points(struct work *w, struct prof_roofline *result)
 static enum prof_status gather_range_roofline(struct work *w, struct prof_error *err)
 {
     struct prof_scope places = prof_scope_of_ranges(&w->scope);
-    PROF_TRY(prof_begin(w->capture, err));
     enum prof_status status =
         prof_range_index_open(&w->index, w->capture, &places, prof_range_group_of, &w->names, err);
     if (!status && !(w->groups = calloc(w->names.list.count + 1, sizeof *w->groups)))
@@ -365,7 +364,6 @@ static enum prof_status gather_range_roofline(struct work *w, struct prof_error 
         status = prof_event_rows(w->capture, &query, add_roofline_operation, w, err);
     if (!status && w->index.nodes.count)
         status = measure_busy(w, err);
-    prof_end(w->capture);
     return status;
 }
 

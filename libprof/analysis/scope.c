@@ -191,14 +191,18 @@ enum prof_status prof_scope_open(struct prof_scope *scope, struct prof_capture *
                                  const struct prof_filter *filter, struct prof_error *err)
 {
     *scope = (struct prof_scope){.capture = capture, .end_ns = INT64_MAX};
+    PROF_TRY(prof_begin(capture, err));
+    scope->reading = capture;
     if (!filter)
         return PROF_OK;
     scope->filter = *filter;
     scope->begin_ns = filter->begin_ns;
     if (filter->end_ns)
         scope->end_ns = filter->end_ns;
-    if (scope->end_ns < scope->begin_ns)
+    if (scope->end_ns < scope->begin_ns) {
+        prof_scope_close(scope);
         return prof_fail(err, PROF_INVALID, "the time range ends before it begins");
+    }
     scope->by_time = filter->begin_ns || filter->end_ns;
     scope->by_device = filter->device || filter->stream || filter->stream_count;
     scope->by_place = scope->by_device || filter->process || filter->thread;
@@ -212,6 +216,9 @@ enum prof_status prof_scope_open(struct prof_scope *scope, struct prof_capture *
 
 void prof_scope_close(struct prof_scope *scope)
 {
+    if (scope->reading)
+        prof_end(scope->reading);
+    scope->reading = NULL;
     free(scope->configs);
     scope->configs = NULL;
     prof_map_free(&scope->other_configs);

@@ -22,8 +22,10 @@ struct prof_scope {
     struct prof_map other_configs;            /* by id: those of the rest that pass */
     PROF_ARRAY(struct prof_scope_span) spans; /* by thread and time, apart from each other */
     struct prof_map graph_calls;              /* prof_call_key of the graph launches in them */
+    struct prof_capture *reading;             /* has a transaction of ours; NULL = none */
 };
 
+/* Until it is closed all reads are of one state of the capture. */
 enum prof_status prof_scope_open(struct prof_scope *scope, struct prof_capture *capture,
                                  const struct prof_filter *filter, struct prof_error *err);
 void prof_scope_close(struct prof_scope *scope);

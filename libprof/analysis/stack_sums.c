@@ -313,17 +313,12 @@ static bool add_caller_event(void *user, const struct prof_event_row *call)
 static enum prof_status read_calls(struct calls *c, const struct prof_filter *filter,
                                    struct prof_error *err)
 {
-    struct prof_scope scope;
     struct prof_event_query query = {
         .tables = PROF_OPS_CALLS,
         .fields = PROF_FIELD(DURATION) | PROF_FIELD(NAME) | PROF_FIELD(STACK),
-        .scope = &scope,
+        .filter = filter,
     };
-    enum prof_status status = prof_scope_open(&scope, c->capture, filter, err);
-    if (!status)
-        status = prof_event_rows(c->capture, &query, add_caller_event, c, err);
-    prof_scope_close(&scope);
-    return status;
+    return prof_event_rows(c->capture, &query, add_caller_event, c, err);
 }
 
 static bool add_group(struct calls *c, struct prof_stacks *stacks, const struct call_group *group)

@@ -29,7 +29,6 @@ static bool is_whole_launch(const struct prof_launch *launch)
 
 struct prof_launches {
     struct prof_capture *capture;
-    struct prof_scope scope;
     struct prof_event_cursor *rows;
 };
 
@@ -44,11 +43,9 @@ enum prof_status prof_launches_open(struct prof_capture *capture, const struct p
     if (!l)
         return prof_out_of_memory(err);
     l->capture = capture;
-    enum prof_status status = prof_scope_open(&l->scope, capture, filter, err);
     struct prof_event_query query = {
-        .tables = PROF_OPS(KERNEL), .fields = LAUNCH_FIELDS, .scope = &l->scope, .in_order = true};
-    if (!status)
-        status = prof_event_cursor_open(capture, &query, &l->rows, err);
+        .tables = PROF_OPS(KERNEL), .fields = LAUNCH_FIELDS, .filter = filter, .in_order = true};
+    enum prof_status status = prof_event_cursor_open(capture, &query, &l->rows, err);
     if (status) {
         prof_launches_close(l, NULL);
         *launches = NULL;
@@ -88,7 +85,6 @@ enum prof_status prof_launches_close(struct prof_launches *launches, struct prof
     if (!launches)
         return PROF_OK;
     enum prof_status status = prof_event_cursor_close(launches->rows, err);
-    prof_scope_close(&launches->scope);
     free(launches);
     return status;
 }
@@ -107,7 +103,6 @@ struct group {
 
 struct work {
     struct prof_capture *capture;
-    struct prof_scope scope;
     struct prof_texts calls;
     struct prof_texts kernels;
     struct prof_groups groups;
@@ -183,17 +178,14 @@ enum prof_status prof_launch_summary(struct prof_capture *capture, const struct 
 {
     struct work w = {.capture = capture, .groups = PROF_GROUPS(struct group, 4)};
     struct prof_event_query query = {
-        .tables = PROF_OPS(KERNEL), .fields = LAUNCH_FIELDS, .scope = &w.scope};
+        .tables = PROF_OPS(KERNEL), .fields = LAUNCH_FIELDS, .filter = filter};
     *result = (struct prof_launch_summary){0};
-    enum prof_status status = prof_scope_open(&w.scope, capture, filter, err);
-    if (!status)
-        status = prof_event_rows(capture, &query, add_launch_operation, &w, err);
+    enum prof_status status = prof_event_rows(capture, &query, add_launch_operation, &w, err);
     if (!status && !make_launch_rows(&w, result))
         status = prof_out_of_memory(err);
     prof_groups_free(&w.groups);
     prof_texts_free(&w.kernels);
     prof_texts_free(&w.calls);
-    prof_scope_close(&w.scope);
     return status;
 }
 

@@ -32,7 +32,7 @@ static enum prof_status give_threads(struct ranges *r, struct prof_error *err)
     return PROF_OK;
 }
 
-/* Read the ranges; the caller has a transaction. */
+/* Read the ranges. */
 static enum prof_status open_stat_ranges(struct ranges *r, struct prof_error *err)
 {
     struct prof_scope places = prof_scope_of_ranges(&r->scope);
@@ -154,11 +154,7 @@ enum prof_status prof_range_instances(struct prof_capture *capture,
     *result = (struct prof_range_instances){0};
     enum prof_status status = prof_scope_open(&w.ranges.scope, capture, filter, err);
     if (!status)
-        status = prof_begin(capture, err);
-    if (!status) {
         status = read_range_instances(&w, err);
-        prof_end(capture);
-    }
     if (status) {
         free(w.rows);
     } else {
@@ -400,11 +396,7 @@ enum prof_status prof_range_kernel_summary(struct prof_capture *capture,
     *result = (struct prof_range_kernel_summary){0};
     enum prof_status status = prof_scope_open(&w.ranges.scope, capture, filter, err);
     if (!status)
-        status = prof_begin(capture, err);
-    if (!status) {
         status = read_range_kernels(&w, err);
-        prof_end(capture);
-    }
     if (!status && !make_kernel_rows(&w, result))
         status = prof_out_of_memory(err);
     for (size_t i = 0; i < w.groups.count; i++)

@@ -22,7 +22,6 @@ struct group {
 
 struct work {
     struct prof_capture *capture;
-    struct prof_scope scope;
     struct prof_groups groups;
     enum grouping by;
 };
@@ -162,16 +161,9 @@ static enum prof_status scan_transfers(struct work *w, const struct prof_filter 
         .fields = PROF_FIELD(START) | PROF_FIELD(DURATION) | PROF_FIELD(STREAM) |
                   PROF_FIELD(BYTES) | PROF_FIELD(COPY_KIND) | PROF_FIELD(SOURCE_KIND) |
                   PROF_FIELD(TARGET_KIND) | PROF_FIELD(BLOCKING),
-        .scope = &w->scope,
+        .filter = filter,
     };
-    PROF_TRY(prof_scope_open(&w->scope, w->capture, filter, err));
     return prof_event_rows(w->capture, &query, add_transfer_row, w, err);
-}
-
-static void close_transfers_work(struct work *w)
-{
-    prof_groups_free(&w->groups);
-    prof_scope_close(&w->scope);
 }
 
 enum prof_status prof_transfer_summary(struct prof_capture *capture,
@@ -183,7 +175,7 @@ enum prof_status prof_transfer_summary(struct prof_capture *capture,
     enum prof_status status = scan_transfers(&w, filter, err);
     if (!status && !make_transfer_rows(&w, result))
         status = prof_out_of_memory(err);
-    close_transfers_work(&w);
+    prof_groups_free(&w.groups);
     return status;
 }
 
@@ -223,7 +215,7 @@ enum prof_status prof_operation_summary(struct prof_capture *capture,
     enum prof_status status = scan_transfers(&w, filter, err);
     if (!status && !make_operation_rows(&w, result))
         status = prof_out_of_memory(err);
-    close_transfers_work(&w);
+    prof_groups_free(&w.groups);
     return status;
 }
 
@@ -270,7 +262,7 @@ enum prof_status prof_size_summary(struct prof_capture *capture, const struct pr
     enum prof_status status = scan_transfers(&w, filter, err);
     if (!status && !make_size_rows(&w, result))
         status = prof_out_of_memory(err);
-    close_transfers_work(&w);
+    prof_groups_free(&w.groups);
     return status;
 }
 

@@ -593,8 +593,6 @@ static enum prof_status load_facts(struct prof_facts *f, struct prof_capture *ca
     *f = (struct prof_facts){
         .capture = capture, .end_ns = prof_end_ns(capture), .without_roofs = !phase};
     enum prof_status status = prof_scope_open(&scope, capture, filter, err);
-    if (!status)
-        status = prof_begin(capture, err);
     if (!status) {
         if (f->end_ns == PROF_UNKNOWN)
             f->end_ns = 0;
@@ -607,7 +605,6 @@ static enum prof_status load_facts(struct prof_facts *f, struct prof_capture *ca
             status = choose_kept_configs(f, err);
         if (!status)
             status = scan_facts(f, filter, &scope, err);
-        prof_end(capture);
     }
     prof_scope_close(&scope);
     f->impossible = f->total_ns > MOST || f->total_bytes > MOST || f->end_ns > MOST;

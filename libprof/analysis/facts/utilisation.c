@@ -330,12 +330,8 @@ static enum prof_status open_utilisation_work(struct work *w, const struct prof_
     if (!status && !w->operations)
         status = prof_out_of_memory(err);
     if (!status)
-        status = prof_begin(w->capture, err);
-    if (status)
-        return status;
-    set_window(w, filter);
-    prof_end(w->capture);
-    return PROF_OK;
+        set_window(w, filter);
+    return status;
 }
 
 static bool make_power(const struct work *w, const struct prof_energy_counters *counters,
@@ -409,13 +405,9 @@ enum prof_status prof_utilisation(struct prof_capture *capture, const struct pro
                                   struct prof_error *err)
 {
     struct work w = {.capture = capture, .gaps = gaps, .buckets = buckets};
-    enum prof_status status = prof_begin(capture, err);
-    if (!status) {
-        status = open_utilisation_work(&w, filter, err);
-        if (!status)
-            status = scan_operations(&w, err);
-        prof_end(capture);
-    }
+    enum prof_status status = open_utilisation_work(&w, filter, err);
+    if (!status)
+        status = scan_operations(&w, err);
     return close_utilisation_work(&w, status, result, err);
 }
 

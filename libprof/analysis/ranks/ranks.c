@@ -366,7 +366,7 @@ static enum prof_status read_rank_events(struct rank_work *w, const struct prof_
     return status;
 }
 
-/* Operations of all ranks, matched, after prof_begin. Close it in any case. */
+/* Operations of all ranks, matched. Close it in any case. */
 static enum prof_status open_rank_work(struct rank_work *w, const struct prof_facts *facts,
                                        const struct prof_filter *filter, struct prof_error *err)
 {
@@ -382,7 +382,6 @@ static enum prof_status open_rank_work(struct rank_work *w, const struct prof_fa
 static void close_rank_work(struct rank_work *w)
 {
     prof_scope_close(&w->scope);
-    prof_end(w->capture);
     free_rank_work(w);
 }
 
@@ -391,7 +390,6 @@ static enum prof_status compute_ranks(const struct prof_facts *facts,
                                       struct prof_error *err)
 {
     struct rank_work w;
-    PROF_TRY(prof_begin(facts->capture, err));
     enum prof_status status = open_rank_work(&w, facts, filter, err);
     if (!status)
         status = rank_link_rates(&w, err);
@@ -417,7 +415,6 @@ enum prof_status prof_rank_parts_read(const struct prof_facts *facts,
     PROF_TRY(prof_ranks_present(facts->capture, &present, err));
     if (!present)
         return PROF_OK;
-    PROF_TRY(prof_begin(facts->capture, err));
     enum prof_status status = open_rank_work(&w, facts, filter, err);
     for (size_t i = 0; !status && !w.clock_unknown && i < w.events.count; i++) {
         const struct rank_event *event = &w.events.data[i];
