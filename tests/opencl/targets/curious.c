@@ -1,6 +1,8 @@
 /* Asks everything by which a program could notice a layer beneath it, and prints the answers: they
  * must be the same bytes with and without perfkit. curious [--profile 0|1] [--order in|out] */
 #include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <unistd.h>
 
 #include "tests/opencl/targets/common.h"
@@ -12,16 +14,26 @@ static cl_context context;
 static cl_command_queue queue;
 static cl_device_id device;
 
+/* What the driver's own threads do after a command was called complete, they do in their own time.
+ */
+#define UNTIL(condition)                                                                           \
+    for (int again = 0; again < 500 && !(condition); again++)                                      \
+    usleep(20000)
+
+static _Atomic unsigned contexts_gone, memories_gone; /* calls of their callbacks */
+
 static void CL_CALLBACK context_gone(cl_context which, void *data)
 {
     (void)which;
     printf("context destroyed: %s\n", (const char *)data);
+    contexts_gone++;
 }
 
 static void CL_CALLBACK memory_gone(cl_mem which, void *data)
 {
     (void)which;
     printf("memory destroyed: %s\n", (const char *)data);
+    memories_gone++;
 }
 
 static pthread_mutex_t called_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -59,19 +71,44 @@ static void profile(const char *what, cl_event event)
     printf("%s status %d, of our queue: %d\n", what, status, of == queue);
 }
 
+struct references {
+    cl_uint context, queue, memory, kernel, program, event;
+};
+
+static struct references references(cl_mem memory, cl_kernel kernel, cl_program program,
+                                    cl_event event)
+{
+    struct references n = {0};
+    MUST(clGetContextInfo(context, CL_CONTEXT_REFERENCE_COUNT, sizeof n.context, &n.context, NULL));
+    MUST(clGetCommandQueueInfo(queue, CL_QUEUE_REFERENCE_COUNT, sizeof n.queue, &n.queue, NULL));
+    MUST(clGetMemObjectInfo(memory, CL_MEM_REFERENCE_COUNT, sizeof n.memory, &n.memory, NULL));
+    MUST(clGetKernelInfo(kernel, CL_KERNEL_REFERENCE_COUNT, sizeof n.kernel, &n.kernel, NULL));
+    MUST(clGetProgramInfo(program, CL_PROGRAM_REFERENCE_COUNT, sizeof n.program, &n.program, NULL));
+    if (event)
+        MUST(clGetEventInfo(event, CL_EVENT_REFERENCE_COUNT, sizeof n.event, &n.event, NULL));
+    return n;
+}
+
+/* Once the driver has let go of what a command used: memory, kernel and program as at first, and
+ * nothing changes. */
 static void counts(const char *when, cl_mem memory, cl_kernel kernel, cl_program program,
                    cl_event event)
 {
-    cl_uint n[6] = {0};
-    MUST(clGetContextInfo(context, CL_CONTEXT_REFERENCE_COUNT, sizeof n[0], &n[0], NULL));
-    MUST(clGetCommandQueueInfo(queue, CL_QUEUE_REFERENCE_COUNT, sizeof n[1], &n[1], NULL));
-    MUST(clGetMemObjectInfo(memory, CL_MEM_REFERENCE_COUNT, sizeof n[2], &n[2], NULL));
-    MUST(clGetKernelInfo(kernel, CL_KERNEL_REFERENCE_COUNT, sizeof n[3], &n[3], NULL));
-    MUST(clGetProgramInfo(program, CL_PROGRAM_REFERENCE_COUNT, sizeof n[4], &n[4], NULL));
-    if (event)
-        MUST(clGetEventInfo(event, CL_EVENT_REFERENCE_COUNT, sizeof n[5], &n[5], NULL));
-    printf("%s: context %u, queue %u, memory %u, kernel %u, program %u, event %u\n", when, n[0],
-           n[1], n[2], n[3], n[4], n[5]);
+    static struct references first;
+    struct references before = {0}, n = references(memory, kernel, program, event);
+    if (!first.memory)
+        first = n;
+    for (int i = 0; i < 500; i++) {
+        bool same = memcmp(&before, &n, sizeof n) == 0;
+        if (same && n.memory == first.memory && n.kernel == first.kernel &&
+            n.program == first.program)
+            break;
+        usleep(20000);
+        before = n;
+        n = references(memory, kernel, program, event);
+    }
+    printf("%s: context %u, queue %u, memory %u, kernel %u, program %u, event %u\n", when,
+           n.context, n.queue, n.memory, n.kernel, n.program, n.event);
 }
 
 static void describe(const char *what, cl_command_queue which)
@@ -148,7 +185,6 @@ int main(int argc, char **argv)
     cl_event event, marker, user;
     MUST(clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &global, NULL, 0, NULL, &event));
     MUST(clWaitForEvents(1, &event));
-    usleep(20000); /* the driver's own thread lets go of what it holds */
     counts("after a wait", memory, kernel, program, event);
     profile("kernel", event);
     MUST(clReleaseEvent(event));
@@ -186,7 +222,6 @@ int main(int argc, char **argv)
     for (int i = 0; i < 1000; i++)
         MUST(clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &global, NULL, 0, NULL, NULL));
     MUST(clFinish(queue));
-    usleep(20000);
     counts("after 1000", memory, kernel, program, NULL);
     for (int i = 0; i < 100; i++)
         MUST(clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &global, NULL, 0, NULL, NULL));
@@ -197,13 +232,13 @@ int main(int argc, char **argv)
     MUST(clReleaseProgram(program));
     puts("releasing the memory");
     MUST(clReleaseMemObject(memory));
-    usleep(20000); /* NVIDIA's driver calls back from a thread of its own */
+    UNTIL(memories_gone == 2); /* NVIDIA's driver calls back from a thread of its own */
     puts("releasing the queue");
     MUST(clReleaseCommandQueue(queue));
     usleep(20000);
     puts("releasing the context");
     MUST(clReleaseContext(context));
-    usleep(20000);
+    UNTIL(contexts_gone == 2);
     puts("released");
     return 0;
 }
