@@ -318,9 +318,12 @@ static enum prof_status prepare_run(struct run *run, struct prof_error *err)
                                "the paths in the options are too long together: give shorter ones")
                    : prof_out_of_memory(err);
     enum prof_status status;
-    do /* an automatic name that another run took meanwhile gives way to the next one */
+    int turn = output_take_turn(&run->output);
+    do /* a name that was taken meanwhile: the next automatic one; with --force a look who has it */
         status = make_capture(run, subject, err);
-    while (status == PROF_EXISTS && !options->output && !options->force);
+    while (status == PROF_EXISTS && (!options->output || options->force));
+    if (turn >= 0)
+        close(turn);
     if (!status)
         scope_ready(&run->scope);
     return status;

@@ -102,8 +102,14 @@ struct run_output {
     char live[PATH_MAX];  /* the file that is written to; differs from final on a network */
     char aside[PATH_MAX]; /* the file that --force replaces, until the program has started */
     bool network;
-    bool made; /* `final` exists because of us */
+    bool made;    /* `final` exists because of us */
+    int reserved; /* descriptor of `final`, locked while another file grows; 0 = none */
 };
+
+/* One perfkit run at a time makes its capture in a folder: what one has looked at stays so until
+ * its own is there. A descriptor to close after that, -1: without a lock, after a second or where
+ * the file system has none. */
+int output_take_turn(const struct run_output *output);
 
 /* What the capture of a command is named after: its script, else its program. */
 void output_subject(char *const *command, char out[PATH_MAX]);

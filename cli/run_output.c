@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <sys/wait.h>
@@ -26,6 +27,8 @@
 
 #define SUFFIX ".sqlite"
 #define MOST_NAMES 100000
+#define TURN_NS 1000000000ull
+#define TURN_PAUSE_US 5000
 
 /* statfs magics that the kernel headers do not all give names to (linux/magic.h has some). */
 static const unsigned long network_magic[] = {
@@ -252,6 +255,17 @@ enum prof_status output_choose(struct run_output *output, const char *wanted, co
     return status;
 }
 
+int output_take_turn(const struct run_output *output)
+{
+    char folder[PATH_MAX];
+    strcpy(folder, output->final);
+    int fd = open(dirname(folder), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    uint64_t until = prof_now_ns() + TURN_NS;
+    while (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK && prof_now_ns() < until)
+        usleep(TURN_PAUSE_US);
+    return fd;
+}
+
 /* --force: the old file stays beside, with its side files, which are a part of it and would be
  * replayed into the new one: so a command that cannot be started costs nothing. */
 static enum prof_status set_aside(struct run_output *output, struct prof_error *err)
@@ -260,7 +274,8 @@ static enum prof_status set_aside(struct run_output *output, struct prof_error *
     struct ctl_target running;
     bool several;
     bool there = lstat(output->final, &info) == 0;
-    if (there && !ctl_find(output->final, &running, &several, NULL))
+    if (there && (prof_store_is_written(output->final) ||
+                  !ctl_find(output->final, &running, &several, NULL)))
         return prof_fail(err, PROF_BUSY,
                          "%s is being recorded: let it finish, or choose another name with -o",
                          output->final);
@@ -268,7 +283,7 @@ static enum prof_status set_aside(struct run_output *output, struct prof_error *
         PROF_TRY(prof_replaceable(output->final, err));
     if (stat(output->final, &info) == 0 && info.st_size > 0 &&
         !is_capture_file(AT_FDCWD, output->final))
-        return prof_fail(err, PROF_EXISTS,
+        return prof_fail(err, PROF_INVALID,
                          "%s is no capture, and --force overwrites nothing else: choose another "
                          "name, or remove it",
                          output->final);
@@ -282,14 +297,16 @@ static enum prof_status set_aside(struct run_output *output, struct prof_error *
     return PROF_OK;
 }
 
-static enum prof_status reserve_output_file(const char *path, struct prof_error *err)
+static enum prof_status reserve_output_file(struct run_output *output, struct prof_error *err)
 {
-    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    int fd = open(output->final, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fd < 0 && errno == EEXIST)
-        return prof_fail(err, PROF_EXISTS, "%s exists already: choose another name", path);
+        return prof_fail(err, PROF_EXISTS, "%s exists already: choose another name", output->final);
     if (fd < 0)
-        return prof_fail_errno(err, PROF_IO, "cannot create %s", path);
-    close(fd);
+        return prof_fail_errno(err, PROF_IO, "cannot create %s", output->final);
+    flock(fd, LOCK_EX | LOCK_NB);
+    output->reserved = fd;
+    output->made = true;
     return PROF_OK;
 }
 
@@ -303,9 +320,8 @@ static enum prof_status make_live_store(struct run_output *output, const char *s
     int length = snprintf(output->live, sizeof output->live, "%s/capture.sqlite", spool);
     if (length < 0 || length >= PATH_MAX)
         return prof_fail(err, PROF_INVALID, "%s is too long a path", spool);
-    enum prof_status status = reserve_output_file(output->final, err);
-    output->made = status == PROF_OK;
-    return status ? status : prof_store_begin(output->live, false, store, err);
+    PROF_TRY(reserve_output_file(output, err));
+    return prof_store_begin(output->live, false, store, err);
 }
 
 enum prof_status output_create(struct run_output *output, const char *wanted, const char *program,
@@ -352,10 +368,19 @@ void output_discard(struct run_output *output)
     if (output->made)
         output_remove(output->final);
     output->made = false;
-    if (output->aside[0]) {
-        rename(output->aside, output->final);
-        move_side_files(output->aside, output->final);
+    if (output->reserved > 0)
+        close(output->reserved);
+    output->reserved = 0;
+    /* Where another run has the name by now, the old file would have been overwritten anyway. */
+    if (output->aside[0] &&
+        renameat2(AT_FDCWD, output->aside, AT_FDCWD, output->final, RENAME_NOREPLACE)) {
+        if (errno == EEXIST)
+            output_remove(output->aside);
+        else
+            rename(output->aside, output->final);
     }
+    if (output->aside[0])
+        move_side_files(output->aside, output->final);
     output->aside[0] = '\0';
 }
 

@@ -5,12 +5,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <sqlite3.h>
 
 #include "libprof/store/capture_file.h"
 #include "libprof/store/schema.h"
+#include "libprof/store/store.h"
 
 /* Of SQLite's file format ("The Database Header"): offsets of the fields that are checked, most
  * significant byte first. */
@@ -32,8 +34,11 @@ static pthread_mutex_t written_lock = PTHREAD_MUTEX_INITIALIZER;
 void capture_written_add(struct capture_written *file, const char *path)
 {
     struct stat info;
-    if (stat(path, &info))
+    if (file->fd < 0)
+        file->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (file->fd < 0 || fstat(file->fd, &info))
         return;
+    capture_lock(file->fd);
     file->device = info.st_dev;
     file->inode = info.st_ino;
     pthread_mutex_lock(&written_lock);
@@ -52,6 +57,25 @@ void capture_written_remove(struct capture_written *file)
         }
     }
     pthread_mutex_unlock(&written_lock);
+    if (file->fd >= 0)
+        close(file->fd);
+    file->fd = -1;
+}
+
+bool capture_lock(int fd)
+{
+    return !flock(fd, LOCK_EX | LOCK_NB) || errno != EBADF;
+}
+
+bool prof_store_is_written(const char *path)
+{
+    if (capture_is_written_here(path))
+        return true;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    bool locked = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) && errno == EWOULDBLOCK;
+    if (fd >= 0)
+        close(fd);
+    return locked;
 }
 
 bool capture_is_written_here(const char *path)

@@ -9,15 +9,21 @@
 
 #include "libprof/base/error.h"
 
-/* A capture that this process writes; zeros until it is added. */
+/* A capture that this process writes. Its file is locked (flock, which SQLite's locks of ranges do
+ * not meet) as long as `fd` is open: so whoever is to replace the file learns that it is in use,
+ * whatever its state says and wherever its spool is (prof_store_is_written). */
 struct capture_written {
+    int fd; /* -1 = none yet */
     struct capture_written *next;
     dev_t device;
     ino_t inode;
 };
 
 void capture_written_add(struct capture_written *file, const char *path);
-void capture_written_remove(struct capture_written *file); /* also of one that was not added */
+/* Also of one that was not added. Closes `fd`, and with it SQLite's locks on the file are gone. */
+void capture_written_remove(struct capture_written *file);
+/* False when the descriptor cannot be locked; true where the file system has no locks. */
+bool capture_lock(int fd);
 bool capture_is_written_here(const char *path);
 
 /* Size of PATH-wal, PATH-journal; -1: there is none. */

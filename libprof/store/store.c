@@ -28,9 +28,8 @@
 struct prof_store {
     sqlite3 *db;
     char *path;
-    bool unseen; /* in memory until prof_store_appear */
-    int fd;      /* of the file without a name that it then goes to; -1 = none */
-    struct capture_written written;
+    bool unseen;                    /* in memory until prof_store_appear */
+    struct capture_written written; /* the file has no name before that */
 };
 
 static bool pragma(sqlite3 *db, const char *name, long value)
@@ -64,7 +63,7 @@ static enum prof_status new_store(const char *path, struct prof_store **store,
         return prof_out_of_memory(err);
     }
     (*store)->path = own;
-    (*store)->fd = -1;
+    (*store)->written.fd = -1;
     return PROF_OK;
 }
 
@@ -107,18 +106,13 @@ static enum prof_status clear_name(const char *path, bool overwrite, struct prof
                                path);
     if (there && S_ISDIR(info.st_mode))
         return prof_fail(err, PROF_INVALID, "%s is a folder: give a file name", path);
+    if (there && prof_store_is_written(path))
+        return prof_fail(err, PROF_BUSY, STORE_WRITTEN, path);
     if (there && unlink(path))
         return prof_fail_errno(err, PROF_IO, "cannot replace %s", path);
     if (overwrite)
         capture_remove_side_files(path);
     return PROF_OK;
-}
-
-static void close_nameless(struct prof_store *store)
-{
-    if (store->fd >= 0)
-        close(store->fd);
-    store->fd = -1;
 }
 
 static enum prof_status create(const char *path, bool overwrite, bool alone,
@@ -127,13 +121,11 @@ static enum prof_status create(const char *path, bool overwrite, bool alone,
     *store = NULL;
     PROF_TRY(clear_name(path, overwrite, err));
     PROF_TRY(new_store(path, store, err));
-    int fd = (*store)->fd = alone ? capture_new_file(path) : capture_nameless_file(path);
+    int fd = (*store)->written.fd = alone ? capture_new_file(path) : capture_nameless_file(path);
     bool can = fd >= 0 || (!alone && (errno == EOPNOTSUPP || errno == EISDIR));
     enum prof_status status =
         can ? PROF_OK : prof_fail_errno(err, PROF_IO, "cannot create %s", path);
     (*store)->unseen = !alone;
-    if (alone)
-        close_nameless(*store);
     use_folder_for_temporary_files(path);
     if (!status && sqlite3_open_v2(alone ? path : ":memory:", &(*store)->db,
                                    SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL))
@@ -250,16 +242,18 @@ static enum prof_status open_to_write(struct prof_store *store, const char *reme
 }
 
 /* False with EEXIST: another file has the name. */
-static bool give_name(const struct prof_store *store, const unsigned char *image, size_t bytes)
+static bool give_name(struct prof_store *store, const unsigned char *image, size_t bytes)
 {
     char nameless[32];
-    snprintf(nameless, sizeof nameless, "/proc/self/fd/%d", store->fd);
-    if (store->fd >= 0 && prof_write_all(store->fd, image, bytes)) {
+    int own = store->written.fd;
+    snprintf(nameless, sizeof nameless, "/proc/self/fd/%d", own);
+    if (own >= 0 && prof_write_all(own, image, bytes) && capture_lock(own)) {
         if (!linkat(AT_FDCWD, nameless, AT_FDCWD, store->path, AT_SYMLINK_FOLLOW))
             return true;
         if (errno == EEXIST)
             return false;
     }
+    capture_written_remove(&store->written);
     int fd =
         capture_new_file(store->path); /* file systems without nameless files: empty for a moment */
     bool ok = fd >= 0 && prof_write_all(fd, image, bytes);
@@ -292,7 +286,6 @@ enum prof_status prof_store_appear(struct prof_store *store, struct prof_error *
                                store->path)
                    : prof_fail_errno(err, PROF_IO, "cannot create %s", store->path);
     store->unseen = false;
-    close_nameless(store);
     return open_to_write(store, " in WAL mode (a network filesystem?): record to a local folder",
                          err);
 }
@@ -482,7 +475,6 @@ void prof_store_close(struct prof_store *store)
         return;
     sqlite3_close_v2(store->db);
     capture_written_remove(&store->written);
-    close_nameless(store);
     free(store->path);
     free(store);
 }

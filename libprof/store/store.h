@@ -16,6 +16,10 @@
 
 struct prof_store;
 
+/* Does a store of this process or of another one write to the file? */
+bool prof_store_is_written(const char *path);
+#define STORE_WRITTEN "%s is being written by perfkit: let it finish, or choose another name"
+
 /* Make a new capture with all tables and views of tables.def, empty, open for writing. An existing
  * file, or a side file of it, is refused (PROF_EXISTS) unless `overwrite`, which removes them
  * first. On failure no file is left behind and *store is NULL. */

@@ -16,13 +16,13 @@ HOLD_S = 1  # for readers that wait for a lock of the stopped recorder, as they 
 
 
 class Moments(e2e.Case):
-    def begin(self, number):
+    def begin(self, number, *options, capture=None):
         """A recorder that stops before that call (0: before none)."""
-        capture = self.new_capture()
+        capture = capture or self.new_capture()
         log = capture + ".calls"
         open(log, "w").close()
         recorder = subprocess.Popen(
-            [e2e.PERFKIT, "run", "-q", "-o", capture, "--", e2e.target("records"), "--nvtx", "1", "--count", "50"], cwd=self.folder,
+            [e2e.PERFKIT, "run", "-q", *options, "-o", capture, "--", e2e.target("records"), "--nvtx", "1", "--count", "50"], cwd=self.folder,
             env=e2e.clean_environment(LD_PRELOAD=STOP_AT, STOP_AT=str(number), STOP_LOG=log),
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         recorder.capture = capture
@@ -81,8 +81,8 @@ class Moments(e2e.Case):
         db.close()
         self.assertEqual([name for name in os.listdir(self.folder) if name.startswith(".")], [], moment)
 
-    def calls(self):
-        recorder, log = self.begin(0)
+    def calls(self, *options):
+        recorder, log = self.begin(0, *options)
         self.ended(recorder, "no stop")
         with open(log) as file:
             return recorder, file.read().splitlines()
@@ -149,6 +149,55 @@ class Moments(e2e.Case):
         self.assertEqual(self.perfkit("recover", recorder.capture).status, 0)
         db = self.open(recorder.capture, states=("complete", "recovered"))
         self.assertEqual(self.one(db, "SELECT count(*) FROM marker"), 50)
+        db.close()
+        self.assertEqual([name for name in os.listdir(self.folder) if ".old-" in name], [])
+
+    def stopped(self, recorder):
+        return os.waitid(os.P_PID, recorder.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT).si_code == os.CLD_STOPPED
+
+    def test_force_at_its_end(self):
+        """The capture is complete by its own words, and its spool in no usual place: its recorder still writes into it."""
+        spools = ("--spool-dir", os.path.join(self.folder, "spools"))
+        os.mkdir(spools[1])
+        finished, calls = self.calls(*spools)
+        last = [i + 1 for i, line in enumerate(calls) if line.endswith((".sqlite", "-wal"))]
+        for number in (last[-1], last[-3], last[-8], last[-12]):
+            recorder, _ = self.begin(number, *spools)
+            if not self.stopped(recorder):  # it has some calls more or less each time
+                self.ended(recorder, "ended before call %d" % number)
+                continue
+            forced = self.perfkit("run", "-q", "--force", "-o", recorder.capture, "--", "true")
+            self.assertEqual((forced.status, b"is being recorded" in forced.err), (125, True), (number, forced.err))
+            merged = self.perfkit("merge", "--force", "-o", recorder.capture, finished.capture)
+            self.assertEqual((merged.status, b"is being written" in merged.err), (1, True), (number, merged.err))
+            os.kill(recorder.pid, signal.SIGCONT)
+            self.ended(recorder, number)
+
+    def test_two_that_force(self):
+        """One has set the old file aside when another one takes the name: that one's capture stays, and the first says so."""
+        finished, _ = self.calls()
+        recorder, log = self.begin(0, "--force", capture=finished.capture)
+        _, err = recorder.communicate(timeout=e2e.TIMEOUT)
+        self.assertEqual((recorder.returncode, err), (0, b""))
+        with open(log) as file:
+            first = next((i + 1 for i, line in enumerate(file.read().splitlines()) if " linkat " in line), None)
+        if not first:
+            self.skipTest("the file system has no files without a name")
+        recorder, _ = self.begin(first, "--force", capture=finished.capture)
+        self.assertTrue(self.stopped(recorder))
+        self.assertFalse(os.path.exists(recorder.capture))
+        other = subprocess.Popen([e2e.PERFKIT, "run", "-q", "--force", "-o", recorder.capture, "--", "cat"], env=e2e.clean_environment(),
+                                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=self.folder)
+        other.stdin.write(b"x")
+        other.stdin.flush()
+        self.assertEqual(other.stdout.read(1), b"x")  # it runs, so its capture is there
+        os.kill(recorder.pid, signal.SIGCONT)
+        _, err = recorder.communicate(timeout=e2e.TIMEOUT)
+        self.assertEqual((recorder.returncode, b"is being recorded: let it finish" in err), (125, True), err)
+        _, err = other.communicate(timeout=e2e.TIMEOUT)
+        self.assertEqual((other.returncode, err), (0, b""))
+        db = self.open(recorder.capture)
+        self.assertEqual(self.one(db, "SELECT command FROM capture"), "cat")
         db.close()
         self.assertEqual([name for name in os.listdir(self.folder) if ".old-" in name], [])
 

@@ -58,6 +58,8 @@ enum prof_status exchange_output_free(const char *output, const char *input, boo
     if (!overwrite)
         return prof_fail(err, PROF_EXISTS, "%s exists already: choose another name, or --force",
                          output);
+    if (prof_store_is_written(output))
+        return prof_fail(err, PROF_BUSY, STORE_WRITTEN, output);
     if (has_side_file(output))
         return prof_fail(err, PROF_BUSY,
                          "%s is being written by another program: give another name", output);
