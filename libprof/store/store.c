@@ -29,7 +29,7 @@ struct prof_store {
     sqlite3 *db;
     char *path;
     bool unseen;                    /* in memory until prof_store_appear */
-    struct capture_written written; /* the file has no name before that */
+    struct capture_written written; /* before prof_store_appear its file has no name */
 };
 
 static bool pragma(sqlite3 *db, const char *name, long value)
