@@ -379,8 +379,8 @@ enum prof_status gate_record_warm(struct gate_recorder *recorder, const char *li
                                   struct prof_error *err)
 {
     char *const argv[] = {"/bin/sh", "-c", (char *)line, NULL};
-    enum prof_status status = prepare_for_run(recorder, err);
-    return status ? status : run_to_end(recorder, argv, line, err);
+    PROF_TRY(prepare_for_run(recorder, err));
+    return run_to_end(recorder, argv, line, err);
 }
 
 enum prof_status gate_record(struct gate_recorder *recorder, const char *name, unsigned number,

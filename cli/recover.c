@@ -113,23 +113,18 @@ static enum prof_status start_anew(struct recover *recover, struct prof_error *e
     strcpy(recover->capture.live, recover->capture.final);
     bool nothing_there = !has_bytes(recover->capture.live);
     PROF_TRY(prof_store_begin(recover->capture.live, nothing_there, &recover->store, err));
-    enum prof_status status =
-        prof_ingest_open(recover->store, recover->spool.path, &about, &recover->ingest, err);
-    if (!status)
-        status = prof_ingest_note(
-            recover->ingest, PROF_HEALTH_collector_note, "recover",
-            "the file written before was gone; only what was still in the spools is here", err);
-    return status;
+    PROF_TRY(prof_ingest_open(recover->store, recover->spool.path, &about, &recover->ingest, err));
+    return prof_ingest_note(
+        recover->ingest, PROF_HEALTH_collector_note, "recover",
+        "the file written before was gone; only what was still in the spools is here", err);
 }
 
 static enum prof_status open_spool(struct recover *recover, struct prof_error *err)
 {
     if (!has_bytes(recover->capture.live))
         return start_anew(recover, err);
-    enum prof_status status = prof_store_reopen(recover->capture.live, &recover->store, err);
-    if (!status)
-        status = prof_ingest_open(recover->store, recover->spool.path, NULL, &recover->ingest, err);
-    return status;
+    PROF_TRY(prof_store_reopen(recover->capture.live, &recover->store, err));
+    return prof_ingest_open(recover->store, recover->spool.path, NULL, &recover->ingest, err);
 }
 
 /* Finished already, by perfkit or by an earlier recover with --keep-spool. */

@@ -336,9 +336,7 @@ enum prof_status serve_metrics_look(struct serve_metrics *m, int64_t budget_ns,
 {
     int64_t kernels = m->model->total.count;
     uint64_t looked_ns = m->model->looked_ns;
-    enum prof_status status = tui_model_look(m->model, budget_ns, err);
-    if (status)
-        return status;
+    PROF_TRY(tui_model_look(m->model, budget_ns, err));
     if (m->model->looked_ns > looked_ns && looked_ns)
         m->kernels_per_s = (double)(m->model->total.count - kernels) * 1e9 /
                            (double)(m->model->looked_ns - looked_ns);

@@ -150,8 +150,8 @@ static enum prof_status read_section(struct reader *r)
         return fail_line(r, "a section is written [name], or [[name]] where there may be several",
                          NULL);
     r->at += repeated ? 2 : 1;
-    enum prof_status status = expect_end(r);
-    return status ? status : add_section(r, name, length, repeated);
+    PROF_TRY(expect_end(r));
+    return add_section(r, name, length, repeated);
 }
 
 static enum prof_status add_setting(struct reader *r, const struct setting *setting)

@@ -248,8 +248,8 @@ enum prof_status prof_report_load(struct prof_capture *capture,
                                   const struct prof_report_options *options,
                                   struct prof_report_data *data, struct prof_error *err)
 {
-    enum prof_status status = load_screen(capture, options, true, data, err);
-    return status ? status : load_details(data, err);
+    PROF_TRY(load_screen(capture, options, true, data, err));
+    return load_details(data, err);
 }
 
 void prof_report_unload(struct prof_report_data *data)

@@ -197,8 +197,8 @@ enum prof_status prof_gate_write_json(const struct prof_gate_report *report, FIL
     put_verdicts(&json, c);
     prof_report_put_rows(&output, &compared_table, c->rows, c->count, NULL);
     prof_json_end(&json);
-    enum prof_status status = prof_json_finish(&json, err);
-    return status ? status : prof_report_flush(out, err);
+    PROF_TRY(prof_json_finish(&json, err));
+    return prof_report_flush(out, err);
 }
 
 /* ---- the writers ----------------------------------------------------------------------------- */

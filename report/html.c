@@ -302,12 +302,12 @@ const struct prof_html_panel prof_html_panels[] = {
 static enum prof_status load_memory_panel(struct prof_html_page *page, struct prof_error *err)
 {
     const struct prof_report_data *data = page->data;
-    enum prof_status status =
-        prof_memory_timeline(data->capture, data->filter, -1, MEMORY_POINTS, &page->memory, err);
-    if (!status && page->memory.peak_bytes > 0)
-        status = prof_memory_alive(data->capture, data->filter, -1, page->memory.peak_ns, ALIVE,
-                                   &page->alive, err);
-    return status;
+    PROF_TRY(
+        prof_memory_timeline(data->capture, data->filter, -1, MEMORY_POINTS, &page->memory, err));
+    if (page->memory.peak_bytes > 0)
+        PROF_TRY(prof_memory_alive(data->capture, data->filter, -1, page->memory.peak_ns, ALIVE,
+                                   &page->alive, err));
+    return PROF_OK;
 }
 
 /* Run the analyses that only this page shows. `page` may be unloaded whatever the outcome; {0} too.
@@ -318,19 +318,14 @@ static enum prof_status load_page(const struct prof_report_data *data,
 {
     *page =
         (struct prof_html_page){.data = data, .top = options && options->top ? options->top : ROWS};
-    enum prof_status status =
-        prof_kernel_summary(data->capture, data->filter, PROF_BY_CONFIG, &page->configs, err);
-    if (!status)
-        status = prof_size_summary(data->capture, data->filter, &page->sizes, err);
-    if (!status)
-        status = load_memory_panel(page, err);
-    if (!status)
-        status = prof_flame(data->capture, data->filter, PROF_FLAME_COUNT, &page->flame, err);
-    if (!status)
-        status = prof_caller_sums_of(data->capture, &page->flame, &page->callers, err);
-    if (!status && options && options->other_count)
-        status = prof_html_compare(page, options, err);
-    return status;
+    PROF_TRY(prof_kernel_summary(data->capture, data->filter, PROF_BY_CONFIG, &page->configs, err));
+    PROF_TRY(prof_size_summary(data->capture, data->filter, &page->sizes, err));
+    PROF_TRY(load_memory_panel(page, err));
+    PROF_TRY(prof_flame(data->capture, data->filter, PROF_FLAME_COUNT, &page->flame, err));
+    PROF_TRY(prof_caller_sums_of(data->capture, &page->flame, &page->callers, err));
+    if (options && options->other_count)
+        PROF_TRY(prof_html_compare(page, options, err));
+    return PROF_OK;
 }
 
 static void unload_page(struct prof_html_page *page)

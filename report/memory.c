@@ -119,10 +119,10 @@ enum prof_status prof_report_load_memory(struct prof_report_data *data, struct p
     data->usage = m;
     if (!m)
         return prof_out_of_memory(err);
-    enum prof_status status = prof_memory_profile(data->capture, data->filter, &m->profile, err);
-    if (!status && (!list_sites(m) || !list_lifetimes_and_holders(m)))
-        status = prof_out_of_memory(err);
-    return status;
+    PROF_TRY(prof_memory_profile(data->capture, data->filter, &m->profile, err));
+    if ((!list_sites(m) || !list_lifetimes_and_holders(m)))
+        PROF_TRY(prof_out_of_memory(err));
+    return PROF_OK;
 }
 
 void prof_report_unload_memory(struct prof_report_data *data)
@@ -252,10 +252,9 @@ static enum prof_status load_memory_data(struct prof_capture *capture,
                                          const struct prof_report_options *options,
                                          struct prof_report_data *data, struct prof_error *err)
 {
-    enum prof_status status = prof_report_load_trust(capture, options, data, err);
-    if (!status)
-        status = prof_pool_summary(capture, data->filter, &data->pools, err);
-    return status ? status : prof_report_load_memory(data, err);
+    PROF_TRY(prof_report_load_trust(capture, options, data, err));
+    PROF_TRY(prof_pool_summary(capture, data->filter, &data->pools, err));
+    return prof_report_load_memory(data, err);
 }
 
 const struct prof_report_document prof_report_memory_document = {

@@ -576,17 +576,11 @@ static enum prof_status load_plots(struct prof_plots *plots, struct prof_error *
 {
     struct prof_capture *capture = plots->capture;
     const struct prof_filter *filter = plots->options ? plots->options->filter : NULL;
-    enum prof_status status =
-        prof_utilisation(capture, filter, 0, BUCKETS, &plots->utilisation, err);
-    if (!status)
-        status = prof_kernel_summary(capture, filter, PROF_BY_NAME, &plots->kernels, err);
-    if (!status)
-        status = prof_transfer_summary(capture, filter, &plots->transfers, err);
-    if (!status)
-        status = prof_memory_timeline(capture, filter, -1, MEMORY_POINTS, &plots->memory, err);
-    if (!status)
-        status = prof_roofline(capture, filter, PROF_ROOFLINE_KERNELS, &plots->roofline, err);
-    return status;
+    PROF_TRY(prof_utilisation(capture, filter, 0, BUCKETS, &plots->utilisation, err));
+    PROF_TRY(prof_kernel_summary(capture, filter, PROF_BY_NAME, &plots->kernels, err));
+    PROF_TRY(prof_transfer_summary(capture, filter, &plots->transfers, err));
+    PROF_TRY(prof_memory_timeline(capture, filter, -1, MEMORY_POINTS, &plots->memory, err));
+    return prof_roofline(capture, filter, PROF_ROOFLINE_KERNELS, &plots->roofline, err);
 }
 
 enum prof_status prof_report_plots(struct prof_capture *capture,

@@ -259,10 +259,9 @@ static enum prof_status load_part(struct page *page, const struct prof_utilisati
     part->labels = device_labels(page, prof_device(page->capture, busy->device));
     if (!part->labels || !make_labels_unique(page, part))
         return prof_out_of_memory(err);
-    enum prof_status status = load_kernels(page, &filter, part, err);
-    if (!status)
-        status = load_transfers(page, &filter, part, err);
-    return status ? status : load_memory_samples(page, &filter, part, err);
+    PROF_TRY(load_kernels(page, &filter, part, err));
+    PROF_TRY(load_transfers(page, &filter, part, err));
+    return load_memory_samples(page, &filter, part, err);
 }
 
 /* ---- families -------------------------------------------------------------------------------- */

@@ -472,6 +472,6 @@ enum prof_status prof_report_write_roofline_script(struct prof_capture *capture,
                                                    FILE *out, struct prof_error *err)
 {
     struct request request = {capture, options};
-    enum prof_status status = write_roofline_script(&request, NULL, out, err);
-    return status ? status : prof_report_flush(out, err);
+    PROF_TRY(write_roofline_script(&request, NULL, out, err));
+    return prof_report_flush(out, err);
 }

@@ -198,16 +198,13 @@ struct work_tables {
 static enum prof_status load_work(struct prof_report_row_walk *walk, bool with_calls,
                                   struct work_tables *t, struct prof_error *err)
 {
-    enum prof_status status =
-        prof_kernel_summary(walk->capture, walk->filter, PROF_BY_NAME, &t->kernels, err);
-    if (!status)
-        status = prof_operation_summary(walk->capture, walk->filter, &t->operations, err);
-    if (!status)
-        status = prof_activity_summary(walk->capture, walk->filter, PROF_ACTIVITY_GRAPHS,
-                                       &t->graphs, err);
-    if (!status && with_calls)
-        status = prof_api_summary(walk->capture, walk->filter, &t->calls, err);
-    return status;
+    PROF_TRY(prof_kernel_summary(walk->capture, walk->filter, PROF_BY_NAME, &t->kernels, err));
+    PROF_TRY(prof_operation_summary(walk->capture, walk->filter, &t->operations, err));
+    PROF_TRY(
+        prof_activity_summary(walk->capture, walk->filter, PROF_ACTIVITY_GRAPHS, &t->graphs, err));
+    if (with_calls)
+        PROF_TRY(prof_api_summary(walk->capture, walk->filter, &t->calls, err));
+    return PROF_OK;
 }
 
 static void list_work(const struct work_tables *t, struct work_lines *lines)

@@ -362,9 +362,8 @@ static enum prof_status load_iterations(struct prof_capture *capture,
 {
     struct prof_iteration_choice explain = {.number = options ? options->why : 0,
                                             .slow = PROF_REPORT_EXPLAINED};
-    enum prof_status status = prof_report_load_trust(capture, options, data, err);
-    return status ? status
-                  : prof_iteration_list(capture, data->filter, &explain, &data->iterations, err);
+    PROF_TRY(prof_report_load_trust(capture, options, data, err));
+    return prof_iteration_list(capture, data->filter, &explain, &data->iterations, err);
 }
 
 const struct prof_report_document prof_report_iterations_document = {
