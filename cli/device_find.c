@@ -14,6 +14,7 @@
 #include "cli/command.h"
 #include "cli/device.h"
 #include "cli/installed.h"
+#include "libprof/base/regular.h"
 
 /* ---- ceilings -------------------------------------------------------------------------------- */
 
@@ -162,17 +163,6 @@ static bool load_cuda_driver(struct driver *driver)
     return true;
 }
 
-/* As the collector takes it. */
-static void read_driver_version(char *out, size_t size)
-{
-    FILE *in = fopen("/sys/module/nvidia/version", "re");
-    if (in && !fgets(out, (int)size, in))
-        out[0] = '\0';
-    if (in)
-        fclose(in);
-    out[strcspn(out, "\n ")] = '\0';
-}
-
 /* As nvidia-smi prints it. */
 static void format_cuda_uuid(const unsigned char bytes[16], char *out, size_t size)
 {
@@ -184,15 +174,11 @@ static void format_cuda_uuid(const unsigned char bytes[16], char *out, size_t si
 
 static double read_pci_number(const char *bus, const char *file)
 {
-    char path[256];
-    double number = NAN;
+    char path[256], line[64];
+    double number;
     snprintf(path, sizeof path, "/sys/bus/pci/devices/%s/%s", bus, file);
-    FILE *in = fopen(path, "re");
-    if (in && fscanf(in, "%lf", &number) != 1)
-        number = NAN;
-    if (in)
-        fclose(in);
-    return number;
+    bool any = prof_first_line(path, line, sizeof line) && sscanf(line, "%lf", &number) == 1;
+    return any ? number : (double)NAN;
 }
 
 /* Lanes x transfers per second x what the line code leaves of 8 bits (PCIe base specification:
@@ -261,7 +247,8 @@ static void device_add_cuda(struct device_list *list)
         driver.name(entry->name, sizeof entry->name, handle);
         if (driver.uuid(uuid, handle) == 0)
             format_cuda_uuid(uuid, entry->uuid, sizeof entry->uuid);
-        read_driver_version(entry->driver, sizeof entry->driver);
+        prof_first_line("/sys/module/nvidia/version", entry->driver, sizeof entry->driver);
+        entry->driver[strcspn(entry->driver, " ")] = '\0'; /* as the collector takes it */
         snprintf(entry->vendor, sizeof entry->vendor, "NVIDIA");
         describe_cuda_device(&driver, handle, entry);
         entry->link_bandwidth = link_bandwidth(&driver, handle);
@@ -299,35 +286,17 @@ enum {
 #define TYPE_ACCELERATOR 8ull
 #define TYPE_ALL 0xFFFFFFFFull
 
-typedef void *handle;
-
-struct loader {
-    int (*platforms)(uint32_t, handle *, uint32_t *);
-    int (*devices)(handle, uint64_t, uint32_t, handle *, uint32_t *);
-    int (*info)(handle, uint32_t, size_t, void *, size_t *);
-};
-
-static bool load_opencl_loader(struct loader *loader)
-{
-    void *library = dlopen(OPENCL_LOADER_NAME, RTLD_NOW | RTLD_LOCAL);
-    if (!library)
-        return false;
-    *(void **)&loader->platforms = dlsym(library, "clGetPlatformIDs");
-    *(void **)&loader->devices = dlsym(library, "clGetDeviceIDs");
-    *(void **)&loader->info = dlsym(library, "clGetDeviceInfo");
-    return loader->platforms && loader->devices && loader->info;
-}
-
 /* Answers are 4 or 8 bytes wide; machines that perfkit runs on have the low ones first. */
-static int64_t opencl_device_number(const struct loader *loader, handle device, uint32_t what)
+static int64_t opencl_device_number(const struct opencl_calls *loader, opencl_handle device,
+                                    uint32_t what)
 {
     uint64_t value = 0;
     return loader->info(device, what, sizeof value, &value, NULL) == 0 ? (int64_t)value
                                                                        : PROF_UNKNOWN;
 }
 
-static void opencl_device_text(const struct loader *loader, handle device, uint32_t what, char *out,
-                               size_t size)
+static void opencl_device_text(const struct opencl_calls *loader, opencl_handle device,
+                               uint32_t what, char *out, size_t size)
 {
     char value[1024] = "";
     if (loader->info(device, what, sizeof value - 1, value, NULL) != 0)
@@ -335,7 +304,7 @@ static void opencl_device_text(const struct loader *loader, handle device, uint3
     snprintf(out, size, "%.*s", (int)size - 1, value);
 }
 
-static void describe_vendor_part(const struct loader *loader, handle device,
+static void describe_vendor_part(const struct opencl_calls *loader, opencl_handle device,
                                  struct device_entry *entry)
 {
     char extensions[8192] = "";
@@ -358,7 +327,7 @@ static const char *opencl_device_kind(uint64_t type)
     return type & TYPE_GPU ? "gpu" : type & TYPE_CPU ? "cpu" : "other";
 }
 
-static void describe_opencl_device(const struct loader *loader, handle device,
+static void describe_opencl_device(const struct opencl_calls *loader, opencl_handle device,
                                    struct device_entry *entry)
 {
     struct prof_device *d = &entry->device;
@@ -378,7 +347,8 @@ static void describe_opencl_device(const struct loader *loader, handle device,
     describe_vendor_part(loader, device, entry);
 }
 
-static bool is_wanted_device(const struct loader *loader, handle device, uint64_t wanted)
+static bool is_wanted_device(const struct opencl_calls *loader, opencl_handle device,
+                             uint64_t wanted)
 {
     uint64_t type = (uint64_t)opencl_device_number(loader, device, DEVICE_TYPE);
     return wanted != TYPE_ALL || !(type & (TYPE_GPU | TYPE_ACCELERATOR));
@@ -388,11 +358,10 @@ static bool is_wanted_device(const struct loader *loader, handle device, uint64_
 static void device_add_opencl(struct device_list *list)
 {
     static const uint64_t order[] = {TYPE_GPU, TYPE_ACCELERATOR, TYPE_ALL};
-    struct loader loader;
-    handle platforms[PLATFORMS], devices[PER_PLATFORM];
+    struct opencl_calls loader;
+    opencl_handle platforms[PLATFORMS], devices[PER_PLATFORM];
     uint32_t platform_count = 0, nth = 0;
-    if (!load_opencl_loader(&loader) ||
-        loader.platforms(PLATFORMS, platforms, &platform_count) != 0)
+    if (opencl_load(&loader) || loader.platforms(PLATFORMS, platforms, &platform_count) != 0)
         return;
     for (size_t kind = 0; kind < sizeof order / sizeof order[0]; kind++) {
         for (uint32_t p = 0; p < platform_count && p < PLATFORMS; p++) {
@@ -414,12 +383,8 @@ static void device_add_opencl(struct device_list *list)
 
 static int64_t read_khz(const char *path)
 {
-    long long value = 0;
-    FILE *in = fopen(path, "re");
-    if (in && fscanf(in, "%lld", &value) != 1)
-        value = 0;
-    if (in)
-        fclose(in);
+    char line[64];
+    long long value = prof_first_line(path, line, sizeof line) ? strtoll(line, NULL, 10) : 0;
     return value > 0 ? value : PROF_UNKNOWN;
 }
 

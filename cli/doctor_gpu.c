@@ -12,6 +12,7 @@
 #include "cli/doctor.h"
 #include "cli/installed.h"
 #include "cli/run.h"
+#include "libprof/base/regular.h"
 
 /* ---- CUDA ------------------------------------------------------------------------------------ */
 
@@ -143,12 +144,8 @@ static bool check_cupti(struct doctor *doctor)
 
 static bool check_kernel_driver(struct doctor *doctor)
 {
-    char line[256] = "";
-    FILE *in = fopen("/proc/driver/nvidia/version", "re");
-    bool here = in && fgets(line, sizeof line, in);
-    if (in)
-        fclose(in);
-    line[strcspn(line, "\n")] = '\0';
+    char line[256];
+    bool here = prof_first_line("/proc/driver/nvidia/version", line, sizeof line);
     if (here)
         doctor_add(doctor, "cuda", "kernel driver", DOCTOR_OK, NULL, "%s", line);
     return here;
@@ -209,38 +206,22 @@ void doctor_cuda(struct doctor *doctor)
 #define ALL_DEVICES 0xFFFFFFFFull /* CL_DEVICE_TYPE_ALL */
 #define DEVICE_NAME 0x102B        /* CL_DEVICE_NAME */
 
-typedef void *handle;
-
-struct loader {
-    int (*platforms)(uint32_t, handle *, uint32_t *);
-    int (*devices)(handle, uint64_t, uint32_t, handle *, uint32_t *);
-    int (*info)(handle, uint32_t, size_t, void *, size_t *);
-};
-
-static bool load_opencl_icd(struct loader *loader, char *reply, size_t size)
+static bool load_opencl(struct opencl_calls *loader, char *reply, size_t size)
 {
-    void *library = dlopen(LOADER, RTLD_NOW | RTLD_LOCAL);
-    if (!library) {
-        snprintf(reply, size, "!%s", dlerror());
-        return false;
-    }
-    *(void **)&loader->platforms = dlsym(library, "clGetPlatformIDs");
-    *(void **)&loader->devices = dlsym(library, "clGetDeviceIDs");
-    *(void **)&loader->info = dlsym(library, "clGetDeviceInfo");
-    if (loader->platforms && loader->devices && loader->info)
-        return true;
-    snprintf(reply, size, "!" LOADER " lacks clGetPlatformIDs or its friends");
-    return false;
+    const char *why = opencl_load(loader);
+    if (why)
+        snprintf(reply, size, "!%s", why);
+    return !why;
 }
 
 /* "N devices: names" */
 static void probe_devices(void *context, char *reply, size_t size)
 {
     (void)context;
-    struct loader loader;
-    if (!load_opencl_icd(&loader, reply, size))
+    struct opencl_calls loader;
+    if (!load_opencl(&loader, reply, size))
         return;
-    handle platforms[PLATFORMS], devices[DEVICES];
+    opencl_handle platforms[PLATFORMS], devices[DEVICES];
     uint32_t platform_count = 0, total = 0;
     char names[300] = "";
     if (loader.platforms(PLATFORMS, platforms, &platform_count) != 0)
@@ -276,12 +257,12 @@ static bool is_mapped(const char *path)
 /* The layer is loaded at the first question about platforms. */
 static void probe_layer(void *context, char *reply, size_t size)
 {
-    struct loader loader;
-    handle platforms[PLATFORMS];
+    struct opencl_calls loader;
+    opencl_handle platforms[PLATFORMS];
     uint32_t count;
     unsetenv("PERFKIT_DIR"); /* this is no program to record */
     setenv("OPENCL_LAYERS", context, 1);
-    if (!load_opencl_icd(&loader, reply, size))
+    if (!load_opencl(&loader, reply, size))
         return;
     loader.platforms(PLATFORMS, platforms, &count);
     snprintf(reply, size, "%s", is_mapped(context) ? "loaded" : "!the loader did not load it");

@@ -96,7 +96,7 @@ enum prof_status collector_path(char out[PATH_MAX], struct prof_error *err)
         return prof_fail_errno(err, PROF_SYSTEM, "cannot look for the collector beside %s", place);
     return prof_fail(err, PROF_NOTFOUND,
                      "the collector " NAME " is not beside this perfkit (%s/../lib): install "
-                                           "perfkit again, or name it with PERFKIT_COLLECTOR",
+                     "perfkit again, or name it with PERFKIT_COLLECTOR",
                      place);
 }
 
@@ -177,6 +177,19 @@ static const char *const usual_folders[] = {
     "/usr/lib",
     "/usr/local/lib",
 };
+
+const char *opencl_load(struct opencl_calls *calls)
+{
+    void *library = dlopen(OPENCL_LOADER_NAME, RTLD_NOW | RTLD_LOCAL);
+    if (!library)
+        return dlerror();
+    *(void **)&calls->platforms = dlsym(library, "clGetPlatformIDs");
+    *(void **)&calls->devices = dlsym(library, "clGetDeviceIDs");
+    *(void **)&calls->info = dlsym(library, "clGetDeviceInfo");
+    return calls->platforms && calls->devices && calls->info ? NULL
+                                                             : OPENCL_LOADER_NAME
+               " lacks clGetPlatformIDs or its friends";
+}
 
 static void probe_path(void *context, char *reply, size_t size)
 {

@@ -53,4 +53,13 @@ struct opencl_loader {
 
 void opencl_loader_find(struct opencl_loader *loader);
 
+/* What perfkit calls of it. Vendor libraries are loaded: in a child. Returns why not, or NULL. */
+typedef void *opencl_handle;
+struct opencl_calls {
+    int (*platforms)(uint32_t, opencl_handle *, uint32_t *);
+    int (*devices)(opencl_handle, uint64_t, uint32_t, opencl_handle *, uint32_t *);
+    int (*info)(opencl_handle, uint32_t, size_t, void *, size_t *);
+};
+const char *opencl_load(struct opencl_calls *calls);
+
 #endif

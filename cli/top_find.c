@@ -18,6 +18,7 @@
 #include "cli/top.h"
 #include "libprof/base/clock.h"
 #include "libprof/base/format.h"
+#include "libprof/base/regular.h"
 #include "libprof/base/utf8.h"
 #include "libprof/include/prof.h"
 #include "libprof/spool/layout.h"
@@ -282,11 +283,9 @@ static bool usage_of(int64_t pid, double *cpu_s, int64_t *bytes)
     unsigned long user, system;
     long pages;
     snprintf(path, sizeof path, "/proc/%lld/stat", (long long)pid);
-    FILE *file = fopen(path, "re");
-    bool read = file && fgets(line, sizeof line, file);
-    if (file)
-        fclose(file);
-    const char *rest = read ? strrchr(line, ')') : NULL; /* the name may hold anything */
+    const char *rest = prof_first_line(path, line, sizeof line)
+                           ? strrchr(line, ')') /* the name may hold anything */
+                           : NULL;
     if (!rest || sscanf(rest + 2,
                         "%*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu %*d %*d %*d %*d %*d "
                         "%*d %*u %*u %ld",
@@ -332,13 +331,10 @@ static void add_spool(void *context, const struct spool_header *header, int64_t 
 static void measure_machine(struct top_measure *m, double *share)
 {
     unsigned long long t[8], all = 0;
-    FILE *file = fopen("/proc/stat", "re");
-    int read = file ? fscanf(file, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &t[0], &t[1],
-                             &t[2], &t[3], &t[4], &t[5], &t[6], &t[7])
-                    : 0;
-    if (file)
-        fclose(file);
-    if (read != 8)
+    char line[512];
+    if (!prof_first_line("/proc/stat", line, sizeof line) ||
+        sscanf(line, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &t[0], &t[1], &t[2], &t[3],
+               &t[4], &t[5], &t[6], &t[7]) != 8)
         return;
     for (int i = 0; i < 8; i++)
         all += t[i];

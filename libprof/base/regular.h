@@ -45,6 +45,17 @@ static inline FILE *prof_read_regular(const char *path)
     return file;
 }
 
+/* The first line, without its end, of a file that a kernel shows; false, and "", without one. */
+static inline bool prof_first_line(const char *path, char *line, size_t size)
+{
+    FILE *file = fopen(path, "re");
+    bool any = file && fgets(line, (int)size, file);
+    if (file)
+        fclose(file);
+    line[any ? strcspn(line, "\n") : 0] = '\0';
+    return any;
+}
+
 /* False with errno. */
 static inline bool prof_write_all(int fd, const void *data, size_t bytes)
 {

@@ -1,5 +1,6 @@
 /* Ports of the network, from /sys: what goes between hosts has no other witness when the transport
  * library moves it past the kernel (InfiniBand, RoCE). */
+#include "libprof/base/regular.h"
 #include "libprof/gpu/network.h"
 
 #include <dirent.h>
@@ -20,13 +21,7 @@ static bool read_first_line(const char *folder, const char *name, char line[64])
 {
     char path[PATH_MAX];
     int length = snprintf(path, sizeof path, "%s/%s", folder, name);
-    FILE *file = length > 0 && length < (int)sizeof path ? fopen(path, "re") : NULL;
-    bool ok = file && fgets(line, 64, file);
-    if (file)
-        fclose(file);
-    if (ok)
-        line[strcspn(line, "\n")] = '\0';
-    return ok;
+    return length > 0 && length < (int)sizeof path && prof_first_line(path, line, 64);
 }
 
 static bool read_counter_file(const char *folder, const char *name, uint64_t *number)

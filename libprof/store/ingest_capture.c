@@ -7,22 +7,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "libprof/base/regular.h"
 #include "libprof/base/utf8.h"
 #include "libprof/store/ingest_foreign.h"
 #include "libprof/store/ingest_private.h"
 
 static char *read_system_line(const char *path)
 {
-    FILE *file = fopen(path, "re");
     char line[256];
-    char *text = NULL;
-    if (file && fgets(line, sizeof line, file)) {
-        line[strcspn(line, "\n")] = '\0';
-        text = strdup(line);
-    }
-    if (file)
-        fclose(file);
-    return text;
+    return prof_first_line(path, line, sizeof line) ? strdup(line) : NULL;
 }
 
 static char *processor_model(void)

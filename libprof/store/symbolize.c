@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "libprof/base/map.h"
+#include "libprof/base/regular.h"
 #include "libprof/store/schema.h"
 #include "libprof/store/symbol_reader.h"
 #include "libprof/store/symbolize.h"
@@ -436,15 +437,9 @@ static enum prof_status load_symbol_strings(struct work *w)
 
 static enum prof_status read_own_kernel(struct work *w)
 {
-    char here[64] = "";
-    FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
-    if (file) {
-        if (!fgets(here, sizeof here, file))
-            here[0] = '\0';
-        fclose(file);
-    }
-    here[strcspn(here, "\n")] = '\0';
+    char here[64];
     sqlite3_stmt *row;
+    prof_first_line("/proc/sys/kernel/random/boot_id", here, sizeof here);
     PROF_TRY(prepare_symbol_query(w, "SELECT boot_id FROM capture", &row));
     w->own_kernel = sqlite3_step(row) == SQLITE_ROW && sqlite3_column_text(row, 0) && *here &&
                     strcmp((const char *)sqlite3_column_text(row, 0), here) == 0;

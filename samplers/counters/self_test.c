@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "libprof/base/clock.h"
+#include "libprof/base/regular.h"
 #include "samplers/counters/device.h"
 #include "samplers/counters/pm_api.h"
 #include "samplers/counters/sampler.h"
@@ -83,11 +84,10 @@ static void nap(double ms)
 static long resident_kib(void)
 {
     long pages = 0;
-    FILE *file = fopen("/proc/self/statm", "re");
-    if (file && fscanf(file, "%*d %ld", &pages) != 1)
+    char line[128];
+    if (!prof_first_line("/proc/self/statm", line, sizeof line) ||
+        sscanf(line, "%*d %ld", &pages) != 1)
         pages = 0;
-    if (file)
-        fclose(file);
     return pages * (sysconf(_SC_PAGESIZE) / 1024);
 }
 

@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "libprof/base/regular.h"
 #include "samplers/cpu/perf_events.h"
 
 /* 512 KiB and the control page fit what the kernel grants each user and processor. */
@@ -29,11 +30,9 @@
 
 bool cpu_perf_paranoid(int *level)
 {
-    FILE *in = fopen("/proc/sys/kernel/perf_event_paranoid", "re");
-    bool known = in && fscanf(in, "%d", level) == 1;
-    if (in)
-        fclose(in);
-    return known;
+    char line[32];
+    return prof_first_line("/proc/sys/kernel/perf_event_paranoid", line, sizeof line) &&
+           sscanf(line, "%d", level) == 1;
 }
 
 static void fill_common(struct perf_event_attr *attr, const struct cpu_perf *perf)
