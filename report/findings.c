@@ -503,7 +503,8 @@ void prof_report_text_findings(const struct prof_report_page *page,
     if (count && page->all)
         prof_report_wrap(page, 2, "",
                          "perfkit explain RULE says why, and how the bound is computed; the order "
-                         "is by severity, then by the expected part of the bound");
+                         "is by severity, causes before what only says where the time goes, then "
+                         "by the expected part of the bound");
     if (how_many != PROF_REPORT_FINDINGS_ALL)
         return;
     for (size_t i = 0; i < findings->abstention_count; i++) {

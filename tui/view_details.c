@@ -153,8 +153,7 @@ void tui_fill_ranges(struct tui_table *table, const struct tui_view_input *input
 
 /* ---- findings -------------------------------------------------------------------------------- */
 
-/* The phase is known where several were analysed. F_ORDER is the report's order, but a row of each
- * rule, its worst phase, comes before other phases. */
+/* The phase is known where several were analysed. F_ORDER is the report's order. */
 #define FINDING_COLUMNS(COLUMN)                                                                    \
     COLUMN(F_LEVEL, "severity", "", WORD, 8, 0)                                                    \
     COLUMN(F_RULE, "rule", "Finding", WORD, 19, 0)                                                 \
@@ -243,8 +242,7 @@ void tui_fill_findings(struct tui_table *table, const struct tui_view_input *inp
         tui_table_text(table, F_PHASE, finding_phase_name(&findings, f));
         tui_table_text(table, F_SEEN, f->seen);
         tui_table_text(table, F_RULE, f->rule->id);
-        tui_table_number(table, F_ORDER,
-                         (int64_t)(first ? 2 * findings.count - i : findings.count - i));
+        tui_table_number(table, F_ORDER, (int64_t)(findings.count - i));
     }
     if (findings.why_none)
         tui_table_note(table, "Nothing was analysed: %s", findings.why_none);
