@@ -450,18 +450,13 @@ static const struct prof_compared *answering_row(const struct prof_comparison *c
     return answer;
 }
 
-/* Is the answering time slower by more than noise, but by less than matters? */
-static bool is_slower(const struct prof_comparison *c)
-{
-    const struct prof_compared *row = answering_row(c);
-    return row && row->verdict == PROF_VERDICT_PASS && row->ci_low > 0;
-}
-
-/* What the rows that pass leave open: none of them is worse, as far as noise lets it be seen. */
+/* As far as noise lets it be seen; the answering time may be slower by less than matters. */
 static void put_none_worse(FILE *out, const struct prof_comparison *c)
 {
+    const struct prof_compared *row = answering_row(c);
+    bool slower = row && row->verdict == PROF_VERDICT_PASS && row->ci_low > 0;
     size_t noisy = c->verdicts[PROF_VERDICT_UNDERPOWERED];
-    fprintf(out, " is worse%s", is_slower(c) ? " by as much as matters" : "");
+    fprintf(out, " is worse%s", slower ? " by as much as matters" : "");
     if (noisy)
         fprintf(out, " (%zu too noisy to decide)", noisy);
 }
@@ -566,7 +561,8 @@ char *prof_gate_answer(const struct prof_gate_report *report)
     fputs(" -> ", text.out);
     print_with_spread(text.out, cand, typical ? row->cand_sd : NAN);
     if (single)
-        fputs("; one run or session on each side cannot show whether that is noise", text.out);
+        fprintf(text.out, "; %sone run or session on each side%s", is_decided(c, row) ? "by " : "",
+                is_decided(c, row) ? "" : " cannot show whether that is noise");
     return end_text(&text);
 }
 

@@ -137,7 +137,7 @@ const struct prof_report_table prof_report_states_table = {
     .name = "states",
     .part_order = 2,
     .title = "Where the device's time went",
-    .none = "n/a, nothing was analysed",
+    .none = "n/a, no device work was analysed",
     .help = "Each instant of the analysed interval has one state, so they add up to it: what ran, "
             "or what the host did until the next operation came.",
     .totals = state_totals,

@@ -178,6 +178,14 @@ START_TEST(the_answer_does_not_contradict_the_verdict)
                       i, headline);
         free(answer);
         free(headline);
+        c.base_units = c.cand_units = 1;
+        answer = prof_gate_answer(&report);
+        bool open = cases[i].whole == PROF_VERDICT_UNDERPOWERED ||
+                    cases[i].whole == PROF_VERDICT_SUSPECT ||
+                    cases[i].row == PROF_VERDICT_UNDERPOWERED;
+        ck_assert_msg((strstr(answer, "cannot show whether") != NULL) == open, "%zu: %s", i,
+                      answer);
+        free(answer);
         c.times_refused = true; /* then no time is compared */
         ck_assert_ptr_null(prof_gate_answer(&report));
     }
