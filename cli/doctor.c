@@ -22,8 +22,6 @@
 
 /* ---- the system ------------------------------------------------------------------------------ */
 
-/* The collector library and the system around it: limits, shared memory, kernel features. */
-
 #ifndef MADV_WIPEONFORK
 #define MADV_WIPEONFORK 18
 #endif

@@ -106,8 +106,6 @@ static int exchange_run(const struct cli_command *command, exchange_call *call, 
 
 /* ---- export ---------------------------------------------------------------------------------- */
 
-/* perfkit export: a capture in the shape that another tool's files have. */
-
 struct export_options {
     unsigned shape;
     const char *output;
@@ -183,9 +181,6 @@ const struct cli_command export_command = {
 };
 
 /* ---- import ---------------------------------------------------------------------------------- */
-
-/* perfkit import: a capture made of another tool's file, on which every report and finding works.
- */
 
 struct import_options {
     const char *output;

@@ -10,8 +10,6 @@
 
 /* ---- the newest of a folder ------------------------------------------------------------------ */
 
-/* Which capture is meant when none is named. */
-
 /* Is `name`, seen from the open folder (or AT_FDCWD), a capture by the mark inside the file? */
 bool is_capture_file(int folder, const char *name);
 

@@ -11,7 +11,7 @@
 
 /* ---- man pages ------------------------------------------------------------------------------- */
 
-/* Man pages from the command tables. Plain man(7) macros, so that every man program reads them. */
+/* Plain man(7) macros, so that every man program reads them. */
 
 /* Text with what roff would take for itself escaped. `start` = at the beginning of a line. */
 static void put_roff(FILE *out, const char *text, bool start)
@@ -181,8 +181,7 @@ static void generate_man(FILE *out, const struct cli_command *command)
 
 /* ---- shell completions ----------------------------------------------------------------------- */
 
-/* Shell completion from the command tables: bash, zsh, fish. Each shell's file is a fixed frame
- * with one row for each command and option. */
+/* Each shell's file is a fixed frame with one row for each command and option. */
 
 #define FOR_COMMANDS(c) for (const struct cli_command *const *c = cli_commands(); *c; c++)
 #define FOR_OPTIONS(o, command) for (const struct cli_option *o = (command)->options; o->name; o++)

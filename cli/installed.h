@@ -21,15 +21,11 @@ bool beside_self(const char *const *places, char out[PATH_MAX]);
 
 /* ---- the collector --------------------------------------------------------------------------- */
 
-/* Where the collector library is. */
-
 /* PERFKIT_COLLECTOR when set, else relative to this executable: ../lib of the build folder, or
  * lib, lib64 or lib/TRIPLET with perfkit/ below the same prefix. Absolute, readable. */
 enum prof_status collector_path(char out[PATH_MAX], struct prof_error *err);
 
 /* ---- questions to libraries ------------------------------------------------------------------ */
-
-/* Query a library in a child process. */
 
 #define PROBE_REPLY 400 /* bytes that a probe may answer */
 

@@ -41,8 +41,6 @@ bool cli_same_file(const char *a, const char *b);
 
 /* ---- reports that a signal interrupts -------------------------------------------------------- */
 
-/* Signals and the reports that they interrupt. */
-
 /* From now on Ctrl-C, SIGTERM and the like remove the unfinished file of a report before they end
  * perfkit, as they would have. For commands that call prof_report_save. */
 void cli_leave_no_half_report(void);

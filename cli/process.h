@@ -10,8 +10,6 @@
 
 /* ---- /proc ----------------------------------------------------------------------------------- */
 
-/* Small questions about processes, answered from /proc. */
-
 /* Field 22 of /proc/PID/stat: differs for a reused pid. 0 = unknown. */
 uint64_t process_start_ticks(pid_t pid);
 

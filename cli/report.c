@@ -14,7 +14,6 @@
 #include "cli/find_capture.h"
 #include "cli/output_name.h"
 #include "libprof/base/format.h"
-#include "libprof/store/store.h"
 #include "report/report.h"
 
 struct report_options {

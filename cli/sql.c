@@ -1,6 +1,5 @@
 /* perfkit sql: a query on a capture, written by people in SQL or by its name, through the one table
  * writer. */
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

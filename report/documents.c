@@ -9,7 +9,6 @@
 #include "report/columns.h"
 #include "report/data.h"
 #include "report/findings.h"
-#include "report/memory.h"
 #include "report/writers.h"
 
 /* ---- filter ---------------------------------------------------------------------------------- */

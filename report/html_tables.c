@@ -1,6 +1,5 @@
 /* The page's tables: those of all formats, a few that only the page has room for, and what its
  * kernel table unfolds. */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,6 @@
  * values: how many kernels, memcpys and memsets ended there, their time on the device, the bytes
  * that they moved, and how long the device had idled before them. OTLP and speedscope have a
  * profile for each value. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "libprof/base/format.h"
-#include "libprof/base/utf8.h"
 #include "report/gnuplot.h"
 #include "report/roofline.h"
 #include "report/writers.h"

@@ -1,6 +1,5 @@
 /* Statistics of NVTX ranges. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "libprof/base/saturate.h"
 #include "report/stats_columns.h"

@@ -1,7 +1,6 @@
 /* Statistics that list events one by one, in order of time and constant memory, and launches by
  * thread and kernel. */
 #include <stdio.h>
-#include <string.h>
 
 #include "libprof/base/utf8.h"
 #include "report/stats_columns.h"

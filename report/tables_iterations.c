@@ -1,8 +1,6 @@
 /* The report about iterations one by one: what is usual, which are slow, and each of them. */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "libprof/base/utf8.h"
 #include "report/columns.h"

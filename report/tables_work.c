@@ -2,7 +2,6 @@
  * the NVTX ranges around them, the lines that launched them; and what only some programs have:
  * graphs recorded whole, overhead, code compiled at run time, unified memory, memory pools. */
 #include <stdio.h>
-#include <string.h>
 
 #include "libprof/base/saturate.h"
 #include "libprof/include/prof_events.h"

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "libprof/base/saturate.h"
-#include "libprof/include/prof_stack.h"
 #include "report/trace.h"
 
 static const char *memory_word(int kind, char *out)

@@ -3,7 +3,6 @@
  * The ranges of a lane around a moment are found among those that lead up from the last one that
  * had begun by then. */
 #include <stdio.h>
-#include <string.h>
 
 #include "libprof/base/utf8.h"
 #include "report/data.h"

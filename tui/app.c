@@ -464,8 +464,6 @@ enum prof_status tui_app_refresh(struct tui_app *app, int64_t budget_ns, struct 
 
 /* ---- the list of views ----------------------------------------------------------------------- */
 
-/* The list of views: their order is that of the tabs and of the keys 1 to 9. */
-
 const struct tui_view tui_views[TUI_VIEWS] = {
     [TUI_VIEW_KERNELS] = {"kernels", "Kernels",
                           "which kernels run, how often, how long; Enter: one", false,

@@ -11,7 +11,6 @@
 #include "libprof/include/prof_memory.h"
 #include "report/findings.h"
 #include "tui/dashboard.h"
-#include "tui/views.h"
 
 #define LABEL 12
 

@@ -1,6 +1,5 @@
 /* What the model adds up from single events: memcpys, memsets and live memory. */
 #include <math.h>
-#include <string.h>
 
 #include "libprof/base/clock.h"
 #include "libprof/base/saturate.h"

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libprof/base/clock.h"
 #include "libprof/base/error.h"
 #include "libprof/base/format.h"
 #include "libprof/base/saturate.h"

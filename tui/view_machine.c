@@ -337,11 +337,7 @@ void tui_fill_host(struct tui_table *table, const struct tui_view_input *input)
     tui_note_extent(table, input, "Of");
 }
 
-/* ---- health ---------------------------------------------------------------------------------- */
-
-/* Health: how far the look has come, and what the recording and the watching cost. */
-
-/* ---- health ---------------------------------------------------------------------------------- */
+/* ---- health: how far the look has come, and what the recording and the watching cost --------- */
 
 #define HEALTH_COLUMNS(COLUMN)                                                                     \
     COLUMN(H_WHAT, "what", "Health", WORD, 30, 0)                                                  \
