@@ -10,7 +10,7 @@
 #include "libprof/base/error.h"
 
 /* A capture that this process writes. Its file is locked (flock, which SQLite's locks of ranges do
- * not meet) as long as `fd` is open: so whoever is to replace the file learns that it is in use,
+ * not meet) as long as `fd` is open: another process that is to replace it learns that it is used,
  * whatever its state says and wherever its spool is (prof_store_is_written). */
 struct capture_written {
     int fd; /* -1 = none yet */
