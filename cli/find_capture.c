@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -292,8 +293,14 @@ static bool match_spool_capture(void *context, const char *folder, const char *l
 bool spool_find_for(const char *capture, char folder[PATH_MAX])
 {
     struct spool_search search = {.folder = folder};
-    if (!realpath(capture, search.wanted))
-        return false;
+    char parent[PATH_MAX], name[PATH_MAX];
+    if (!realpath(capture, search.wanted)) { /* perfkit was killed before it was there */
+        if (strlen(capture) >= PATH_MAX || !realpath(dirname(strcpy(name, capture)), parent))
+            return false;
+        strcpy(name, capture);
+        if (snprintf(search.wanted, PATH_MAX, "%s/%s", parent, basename(name)) >= PATH_MAX)
+            return false;
+    }
     look_in_folders(false, match_spool_capture, &search);
     return search.done || named_by(search.wanted, folder);
 }

@@ -12,6 +12,7 @@
 
 #include "cli/capture_end.h"
 #include "cli/command.h"
+#include "cli/control.h"
 #include "cli/process.h"
 #include "cli/find_capture.h"
 #include "cli/run.h"
@@ -115,8 +116,41 @@ static enum prof_status start_anew(struct recover *recover, struct prof_error *e
     PROF_TRY(prof_store_begin(recover->capture.live, nothing_there, &recover->store, err));
     PROF_TRY(prof_ingest_open(recover->store, recover->spool.path, &about, &recover->ingest, err));
     return prof_ingest_note(
-        recover->ingest, PROF_HEALTH_collector_note, "recover",
-        "the file written before was gone; only what was still in the spools is here", err);
+        recover->ingest, PROF_HEALTH_collector_degraded, "recover",
+        "the capture was removed or moved while perfkit recorded: what was in it until then is "
+        "not here; if you still have that file, `perfkit report` reads it",
+        err);
+}
+
+static void count_header(void *context, const struct spool_header *header, int64_t disk_bytes)
+{
+    (void)header, (void)disk_bytes;
+    ++*(unsigned *)context;
+}
+
+/* perfkit was killed when it had named its capture and before the program, which starts when the
+ * capture is there: nothing was lost. */
+static bool remove_not_started(const struct recover *recover)
+{
+    const char *final = recover->capture.final;
+    struct control control;
+    unsigned spools = 0;
+    if (has_bytes(recover->capture.live) ||
+        !spool_headers(recover->spool.path, count_header, &spools) || spools ||
+        control_find(&control, recover->spool.path, NULL))
+        return false;
+    bool started = atomic_load(&control.page->target) != 0;
+    control_close(&control);
+    if (started)
+        return false;
+    if (!has_bytes(final)) /* reserved, in a network folder */
+        unlink(final);
+    if (!recover->options.quiet)
+        cli_say(recover->name,
+                "%s: perfkit was killed before it started the program: nothing was recorded, and "
+                "there is nothing to recover; run it again",
+                final);
+    return true;
 }
 
 static enum prof_status open_spool(struct recover *recover, struct prof_error *err)
@@ -242,9 +276,10 @@ static const char *spool_of_operand(const char *operand, char folder[PATH_MAX])
     struct stat info;
     struct ctl_target running;
     bool several;
-    if (stat(operand, &info) != 0 || !S_ISREG(info.st_mode))
+    bool there = stat(operand, &info) == 0;
+    if (there && !S_ISREG(info.st_mode))
         return operand;
-    if (!ctl_find(operand, &running, &several, NULL))
+    if (there && !ctl_find(operand, &running, &several, NULL))
         return strcpy(folder, running.folder);
     return spool_find_for(operand, folder) ? folder : operand;
 }
@@ -323,6 +358,10 @@ static int recover_run(const struct cli_command *command, int argc, char **argv)
             cli_say(command->name, "%s is complete already: nothing to do", final);
         if (!recover.options.keep)
             spool_folder_remove(&recover.spool);
+        return CLI_OK;
+    }
+    if (remove_not_started(&recover)) {
+        spool_folder_remove(&recover.spool);
         return CLI_OK;
     }
     if (open_spool(&recover, &err))

@@ -98,7 +98,15 @@ class Moments(e2e.Case):
             recorder.kill()
             recorder.wait()
             with open(log) as file:
-                shutil.rmtree(os.path.dirname(file.readline().split()[2]))  # the spool folder
+                folder = os.path.dirname(file.readline().split()[2])  # the spool folder
+            if os.path.exists(os.path.join(folder, "capture")):  # it names the file that is not there
+                done = self.perfkit("recover", recorder.capture)
+                self.assertEqual((done.status, b"killed before it started the program" in done.err), (0, True), (number, done.err))
+                self.assertIn(b"run it again", done.err)
+            else:
+                self.assertIn(b"perfkit ended before the program was started", self.perfkit("recover", folder).err)
+                shutil.rmtree(folder)
+            self.assertFalse(os.path.exists(folder))
             self.assertEqual(set(os.listdir(self.folder)) - before, {os.path.basename(log)}, number)
             before.add(os.path.basename(log))
 

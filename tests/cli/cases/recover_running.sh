@@ -36,5 +36,5 @@ perfkit recover -q spools/*
 echo "live file gone: $?"
 ls
 ls spools
-perfkit report f.sqlite >/dev/null
+perfkit report f.sqlite | grep -c "removed or moved while perfkit recorded"
 echo "readable: $?"
