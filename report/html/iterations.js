@@ -69,6 +69,8 @@
       const parts = [P.plural(series.count, 'iteration') + ' of ' + series.name + (series.label ? ', ' + series.label : '')];
       if (series.median_ns > 0) parts.push('median ' + f.duration(series.median_ns) + ' (dashed)');
       if (!P.unknown(series.limit_ns)) parts.push((series.slow ? f.count(series.slow) : 'none') + ' slow (marked: above ' + f.duration(series.limit_ns) + ')');
+      const more = series.rows.reduce((n, row) => n + row[COUNT], 0) - series.count;
+      if (more > 0) parts.push(f.count(more) + ' more of warm-up');
       theirs.forEach((one, k) => { if (one && one.median_ns > 0) parts.push(P.data.others[k].label + ': ' + P.plural(one.count, 'iteration') + ', median ' + f.duration(one.median_ns)); });
       return parts.join(', ') + '.' + (source.left_out ? ' ' + P.plural(source.left_out, 'phase', 'phases') + ' that took less time: perfkit report --iterations.' : '');
     }

@@ -407,6 +407,7 @@ const tests = {
     assert.ok(told.includes('iteration 12345, at 1.23 s') && told.includes(', slow; most of it kernels (') && told.includes(longest.seen), told);
     assert.ok(dom.second[1] - dom.second[0] < 100000 && dom.clicked[1] < dom.second[0], dom.second + ' / ' + dom.clicked);
     assert.ok(dom.first.includes('iterations of <b onload=1>step</b>, median ') && dom.first.includes(', 1 slow (marked: above '), dom.first);
+    assert.ok(dom.count < 16000 && dom.first.includes(', ' + (16000 - dom.count) + ' more of warm-up'), dom.first);
     assert.strictEqual(dom.markup, 0);
     await isQuiet(browser, url);
     await load(browser, report('ranks').url);
