@@ -122,7 +122,7 @@ static int leave_daemon(int seconds, const char *fifo)
         close_range(3, ~0u, 0);
         if (seconds)
             _exit((int)sleep((unsigned)seconds));
-        alarm(120);
+        alarm(600);
         _exit(open(fifo, O_RDONLY) < 0);
     }
     printf("left\n");

@@ -281,7 +281,7 @@ class Counters(replay.Case):
 
     def test_two_runs_on_one_device(self):
         env = replay.e2e.clean_environment(LD_LIBRARY_PATH=replay.FAKES)
-        first = self.start("/bin/sleep", "60", options=(*OPTIONS, "--no-preload"), env=env)
+        first = self.start("/bin/sleep", "600", options=(*OPTIONS, "--no-preload"), env=env)
         wait_for(lambda: child_of(first.pid, "sleep"))  # the sampler is ready before it begins
         db = self.sampled(tidy=False)
         self.assert_not_sampled(db, "another perfkit run")
@@ -346,7 +346,7 @@ class Counters(replay.Case):
     def test_descriptors_are_the_programs(self):
         ends = os.pipe()
         env = replay.e2e.clean_environment(LD_LIBRARY_PATH=replay.FAKES)
-        process = self.start("/bin/sleep", "60", options=(*OPTIONS, "--no-preload"), env=env,
+        process = self.start("/bin/sleep", "600", options=(*OPTIONS, "--no-preload"), env=env,
                              pass_fds=ends)
 
         def held(pid):

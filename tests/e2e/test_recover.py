@@ -72,6 +72,7 @@ class Recover(e2e.Case):
                 done = e2e.read_progress(progress)
                 if not any(done[1]):  # killed before there was a program
                     before += 1
+                    whole *= 1.2  # the machine is slower by now
                     for folder in folders:
                         self.perfkit("recover", "--quiet", folder)
                         shutil.rmtree(folder, ignore_errors=True)
@@ -151,22 +152,36 @@ class Recover(e2e.Case):
         with open(capture, "rb") as file:
             self.assertEqual(file.read(), other)
 
-    def begin_running(self):
+    @staticmethod
+    def program_of(process):
+        with open("/proc/%d/task/%d/children" % (process.pid, process.pid)) as file:
+            return int(file.read().split()[0])
+
+    def begin_running(self, *records):
         """perfkit is dead, the program goes on."""
-        progress, command = self.records(20000, 3000)
+        progress, command = self.records(*records)
         process = self.start(*command)
         e2e.wait_until(lambda: any(n > 500 for n in e2e.read_progress(progress)[1]))
+        target = self.program_of(process)
         process.kill()
         process.wait()
         folder, = self.spool_folders()
-        return process.capture, progress, folder
+        return process.capture, progress, folder, target
 
     def test_while_the_program_runs(self):
         """A plain recover declines and loses nothing; --follow records to the end."""
-        capture, progress, folder = self.begin_running()
-        declined = self.recover(folder, status=1)
-        self.assertIn(b"still run", declined.err)
-        self.assertEqual(declined.err.count(b"\n"), 1)
+        capture, progress, folder, target = self.begin_running(20000, 3000)
+        with subprocess.Popen([e2e.PERFKIT, "recover", folder], env=e2e.clean_environment(), cwd=self.folder,
+                              stderr=subprocess.PIPE) as recover:
+            # However slow it is, the program is not at its end before recover is.
+            e2e.wait_until(lambda: recover.poll() is not None or
+                           any(n > 10000 for n in e2e.read_progress(progress)[1]))
+            os.kill(target, signal.SIGSTOP)
+            declined = recover.communicate(timeout=e2e.TIMEOUT)[1]
+            os.kill(target, signal.SIGCONT)
+        self.assertEqual(recover.returncode, 1)
+        self.assertIn(b"still run", declined)
+        self.assertEqual(declined.count(b"\n"), 1)
         time.sleep(0.1)
         self.recover("--follow", folder)
         self.assertEqual(set(self.reap().values()), {self.status})
@@ -174,11 +189,12 @@ class Recover(e2e.Case):
 
     def test_forced_while_the_program_runs(self):
         """--force finishes now. What was published before is there; the program goes on."""
-        capture, progress, folder = self.begin_running()
+        capture, progress, folder, target = self.begin_running(0, 3000, "--end", "wait")
         before = e2e.read_progress(progress)[1]
         self.recover("--force", folder)
         after = e2e.read_progress(progress)[1]
-        self.assertEqual(set(self.reap().values()), {self.status})
+        os.kill(target, signal.SIGKILL)
+        self.assertEqual(self.reap(), {target: -signal.SIGKILL})
         db = self.open(capture, ("recovered",))
         recorded = self.recorded(db)
         for slot, n in enumerate(before):
@@ -192,8 +208,7 @@ class Recover(e2e.Case):
         progress, command = self.records(0, 300, "--end", "wait")
         process = self.start(*command)
         e2e.wait_until(lambda: any(n > 2000 for n in e2e.read_progress(progress)[1]))
-        with open("/proc/%d/task/%d/children" % (process.pid, process.pid)) as file:
-            target = int(file.read().split()[0])
+        target = self.program_of(process)
         process.kill()
         os.kill(target, signal.SIGKILL)
         process.wait()
