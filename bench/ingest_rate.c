@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "bench/device_scene.h"
 #include "collectors/core/collector.h"
 #include "libprof/base/clock.h"
 #include "libprof/store/ingest.h"
@@ -18,31 +19,13 @@
 
 static uint32_t configs[5];
 
-/* One stream and five different kernels. */
-static uint32_t define_things(void)
-{
-    struct wire_device device = {
-        .head = {sizeof device, WIRE_DEVICE, WIRE_DEVICE_GPU, collector_new_id()}};
-    collector_define(&device);
-    struct wire_stream stream = {.head = {sizeof stream, WIRE_STREAM, 0, collector_new_id()},
-                                 .device = device.head.aux};
-    collector_define(&stream);
-    for (unsigned i = 0; i < 5; i++) {
-        char name[32];
-        snprintf(name, sizeof name, "kernel_%u", i);
-        struct wire_config config = {
-            .name = collector_text(name), .grid = {i + 1, 1, 1}, .block = {128, 1, 1}};
-        configs[i] = collector_config(&config);
-    }
-    return stream.head.aux;
-}
-
 /* Times as a graph's replays have them: a node about every 1.1 us, kernels of 0.7 to 0.9 us. */
 static void emit_graphs(uint64_t kernels)
 {
     enum { NODES = 1000, GRAPH = 7 };
     uint64_t now = prof_now_ns(), node = (uint64_t)GRAPH << 32;
-    uint32_t stream = define_things(), api = collector_text("cudaGraphLaunch");
+    uint32_t stream = define_stream_and_kernels(configs, 5),
+             api = collector_text("cudaGraphLaunch");
     for (uint32_t i = 1; i <= NODES; i++) {
         struct wire_graph_node made = {.head = {sizeof made, WIRE_GRAPH_NODE, WIRE_CLASS_LAUNCH, 0},
                                        .time = now,
@@ -77,7 +60,8 @@ static void emit_graphs(uint64_t kernels)
 static void emit_launches(bool opencl, uint64_t launches)
 {
     uint64_t now = prof_now_ns();
-    uint32_t stream = define_things(), api = collector_text("cudaLaunchKernel");
+    uint32_t stream = define_stream_and_kernels(configs, 5),
+             api = collector_text("cudaLaunchKernel");
     uint8_t flags = opencl ? WIRE_OPENCL : 0;
     for (uint64_t i = 1; i <= launches; i++) {
         uint64_t t = now + i * 4000, jitter = i * 2654435761u % 1000;

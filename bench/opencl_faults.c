@@ -50,14 +50,6 @@ bool fixed;
 static cl_device_id device;
 static cl_program program;
 
-void must(cl_int error, const char *what)
-{
-    if (error == CL_SUCCESS)
-        return;
-    fprintf(stderr, "opencl_faults: %s: error %d\n", what, error);
-    exit(1);
-}
-
 static int64_t now_ns(void)
 {
     struct timespec at;
@@ -73,10 +65,7 @@ void host_work(double us)
 
 cl_mem buffer(size_t bytes)
 {
-    cl_int error;
-    cl_mem memory = clCreateBuffer(context, CL_MEM_READ_WRITE, bytes, NULL, &error);
-    must(error, "clCreateBuffer");
-    return memory;
+    return make_buffer(context, bytes, NULL);
 }
 
 void put(cl_mem memory, size_t at, const void *data, size_t bytes, bool wait)
@@ -118,13 +107,11 @@ void launch(cl_command_queue on, const char *name, size_t items, const struct ar
         cl_kernel kernel;
     } known[16];
     size_t k = 0;
-    cl_int error = CL_SUCCESS;
     while (known[k].name && strcmp(known[k].name, name) != 0)
         k++;
     if (!known[k].name) {
         known[k].name = name;
-        known[k].kernel = clCreateKernel(program, name, &error);
-        must(error, name);
+        known[k].kernel = make_kernel(program, name);
     }
     for (cl_uint i = 0; arguments[i].size; i++)
         must(clSetKernelArg(known[k].kernel, i, arguments[i].size, arguments[i].value), name);
@@ -677,19 +664,11 @@ static int list_programs(void)
 
 static void open_device(void)
 {
-    cl_platform_id platform;
-    cl_int error;
-    must(clGetPlatformIDs(1, &platform, NULL), "clGetPlatformIDs");
-    must(clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &device, NULL), "clGetDeviceIDs");
-    context = clCreateContext(NULL, 1, &device, NULL, NULL, &error);
-    must(error, "clCreateContext");
-    queue = clCreateCommandQueue(context, device, 0, NULL);
-    other = clCreateCommandQueue(context, device, 0, &error);
-    must(error, "clCreateCommandQueue");
     const char *texts[] = {source, source_u};
-    program = clCreateProgramWithSource(context, 2, texts, NULL, &error);
-    must(error, "clCreateProgramWithSource");
-    must(clBuildProgram(program, 1, &device, "", NULL, NULL), "clBuildProgram");
+    context = make_context(&device);
+    queue = make_queue(context, device, 0);
+    other = make_queue(context, device, 0);
+    program = make_program(context, device, 2, texts);
 }
 
 int main(int argc, char **argv)

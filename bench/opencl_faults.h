@@ -4,9 +4,10 @@
 #define PERFKIT_BENCH_OPENCL_FAULTS_H
 
 #define CL_TARGET_OPENCL_VERSION 120
-#include <CL/cl.h>
 #include <stdbool.h>
 #include <stddef.h>
+
+#include "bench/opencl.h"
 
 struct program {
     const char *name;
@@ -20,7 +21,6 @@ extern cl_context context;
 extern cl_command_queue queue, other;
 extern bool fixed;
 
-void must(cl_int error, const char *what);
 /* The host's own work: busy for so long. */
 void host_work(double us);
 cl_mem buffer(size_t bytes);

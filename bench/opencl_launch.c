@@ -11,7 +11,6 @@
  *   opencl_launch [--launches N] [--items N] [--finish-every N] [--threads N] [--profile 0|1]
  *                 [--ranges 0|1] [--rate N] */
 #define CL_TARGET_OPENCL_VERSION 120
-#include <CL/cl.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -20,6 +19,7 @@
 #include <sys/resource.h>
 #include <time.h>
 
+#include "bench/opencl.h"
 #include "perfkit/annotate.h"
 #include "turns.h"
 
@@ -35,14 +35,6 @@ struct timing {
     pthread_t thread;
     uint64_t enqueue_ns, total_ns, step_ns;
 };
-
-static void must(cl_int error, const char *what)
-{
-    if (error == CL_SUCCESS)
-        return;
-    fprintf(stderr, "opencl_launch: %s: error %d\n", what, error);
-    exit(1);
-}
 
 static double user_ns(void)
 {
@@ -126,16 +118,10 @@ static void *loop(void *data)
 {
     struct timing *timing = data;
     struct turns turns;
-    cl_int error;
     size_t global = (size_t)items, steps = 0;
-    cl_command_queue queue =
-        clCreateCommandQueue(context, device, profile ? CL_QUEUE_PROFILING_ENABLE : 0, &error);
-    must(error, "clCreateCommandQueue");
-    cl_kernel kernel = clCreateKernel(program, "touch", &error);
-    must(error, "clCreateKernel");
-    cl_mem memory =
-        clCreateBuffer(context, CL_MEM_READ_WRITE, global * sizeof(cl_int), NULL, &error);
-    must(error, "clCreateBuffer");
+    cl_command_queue queue = make_queue(context, device, profile ? CL_QUEUE_PROFILING_ENABLE : 0);
+    cl_kernel kernel = make_kernel(program, "touch");
+    cl_mem memory = make_buffer(context, global * sizeof(cl_int), NULL);
     must(clSetKernelArg(kernel, 0, sizeof memory, &memory), "clSetKernelArg");
     for (int warm = 0; warm < 100; warm++)
         must(clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &global, &global, 0, NULL, NULL),
@@ -189,16 +175,9 @@ int main(int argc, char **argv)
                         "[--threads N] [--profile 0|1] [--ranges 0|1] [--rate N]\n");
         return 2;
     }
-    cl_platform_id platform;
-    cl_int error;
     const char *text = source;
-    must(clGetPlatformIDs(1, &platform, NULL), "clGetPlatformIDs");
-    must(clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &device, NULL), "clGetDeviceIDs");
-    context = clCreateContext(NULL, 1, &device, NULL, NULL, &error);
-    must(error, "clCreateContext");
-    program = clCreateProgramWithSource(context, 1, &text, NULL, &error);
-    must(error, "clCreateProgramWithSource");
-    must(clBuildProgram(program, 1, &device, "", NULL, NULL), "clBuildProgram");
+    context = make_context(&device);
+    program = make_program(context, device, 1, &text);
     struct timing *timings = calloc((size_t)threads, sizeof *timings);
     uint64_t enqueue = 0, total = 0;
     double user = user_ns();

@@ -3,7 +3,6 @@
  *     bench_opencl_slow_step KIND [SEED] [BARRIER_FILE]
  * KIND: nothing or a name in `kinds`. SEED: how many steps, which one is slow and by how much. */
 #define CL_TARGET_OPENCL_VERSION 120
-#include <CL/cl.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
@@ -15,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "bench/opencl.h"
 #include "perfkit/annotate.h"
 
 #define ITEMS 65536
@@ -42,14 +42,6 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int steps, slow, launches, times;
 static long long extra_ns;
 
-static void must(cl_int error, const char *what)
-{
-    if (error == CL_SUCCESS)
-        return;
-    fprintf(stderr, "opencl_slow_step: %s: error %d\n", what, error);
-    exit(1);
-}
-
 static long long now(void)
 {
     struct timespec at;
@@ -66,11 +58,7 @@ static long long processor_time(void)
 
 static cl_program build(const char *text)
 {
-    cl_int error;
-    cl_program program = clCreateProgramWithSource(context, 1, &text, NULL, &error);
-    must(error, "clCreateProgramWithSource");
-    must(clBuildProgram(program, 1, &device, "", NULL, NULL), "clBuildProgram");
-    return program;
+    return make_program(context, device, 1, &text);
 }
 
 static void launch(int rounds)
@@ -178,13 +166,8 @@ static void flush_caches(void)
 
 static void allocate_more(void)
 {
-    cl_int error;
-    for (int i = 0; i < times; i++) {
-        cl_mem more =
-            clCreateBuffer(context, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, LARGE, host, &error);
-        must(error, "clCreateBuffer");
-        clReleaseMemObject(more);
-    }
+    for (int i = 0; i < times; i++)
+        clReleaseMemObject(make_buffer(context, LARGE, host));
 }
 
 static void copy_slowly(void)
@@ -274,25 +257,14 @@ static void use_seed(unsigned seed)
 
 static void open_device(void)
 {
-    cl_platform_id platform;
-    cl_int error;
-    must(clGetPlatformIDs(1, &platform, NULL), "clGetPlatformIDs");
-    must(clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &device, NULL), "clGetDeviceIDs");
-    context = clCreateContext(NULL, 1, &device, NULL, NULL, &error);
-    must(error, "clCreateContext");
-    queue = clCreateCommandQueue(context, device, 0, &error);
-    must(error, "clCreateCommandQueue");
-    other_queue = clCreateCommandQueue(context, device, 0, &error);
-    must(error, "clCreateCommandQueue");
+    context = make_context(&device);
+    queue = make_queue(context, device, 0);
+    other_queue = make_queue(context, device, 0);
     cl_program program = build(source);
-    kernel = clCreateKernel(program, "work", &error);
-    must(error, "clCreateKernel");
-    flush = clCreateKernel(program, "flush_cache", &error);
-    must(error, "clCreateKernel");
-    memory = clCreateBuffer(context, CL_MEM_READ_WRITE, ITEMS * sizeof(float), NULL, &error);
-    must(error, "clCreateBuffer");
-    large = clCreateBuffer(context, CL_MEM_READ_WRITE, LARGE, NULL, &error);
-    must(error, "clCreateBuffer");
+    kernel = make_kernel(program, "work");
+    flush = make_kernel(program, "flush_cache");
+    memory = make_buffer(context, ITEMS * sizeof(float), NULL);
+    large = make_buffer(context, LARGE, NULL);
     must(clSetKernelArg(kernel, 0, sizeof memory, &memory), "clSetKernelArg");
     host = calloc(1, LARGE);
     memset(host, 1, LARGE);

@@ -6,13 +6,13 @@
  *
  *     bench_ring_feed LAUNCHES_PER_SECOND SECONDS ITERATION_MS SLOW_EVERY SLOW_MS */
 #define CL_TARGET_OPENCL_VERSION 120
-#include <CL/cl.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
+#include "bench/opencl.h"
 #include "perfkit/annotate.h"
 
 static const char source[] = "kernel void touch(global int *a) { a[get_global_id(0)] += 1; }\n";
@@ -35,14 +35,6 @@ static void sleep_until(uint64_t ns)
     }
 }
 
-static void must(cl_int error, const char *what)
-{
-    if (error == CL_SUCCESS)
-        return;
-    fprintf(stderr, "ring_feed: %s: error %d\n", what, error);
-    exit(1);
-}
-
 int main(int argc, char **argv)
 {
     if (argc != 6) {
@@ -54,25 +46,14 @@ int main(int argc, char **argv)
     long every = atol(argv[4]), iterations = 0, launches = 0, slow = 0;
     uint64_t slow_ns = (uint64_t)(atof(argv[5]) * 1e6), slot = (uint64_t)(ms * 1e6);
     long each = (long)(rate * ms / 1000);
-    cl_platform_id platform;
     cl_device_id device;
-    cl_int error;
     const char *text = source;
     size_t global = 64;
-    must(clGetPlatformIDs(1, &platform, NULL), "clGetPlatformIDs");
-    must(clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &device, NULL), "clGetDeviceIDs");
-    cl_context context = clCreateContext(NULL, 1, &device, NULL, NULL, &error);
-    must(error, "clCreateContext");
-    cl_program program = clCreateProgramWithSource(context, 1, &text, NULL, &error);
-    must(error, "clCreateProgramWithSource");
-    must(clBuildProgram(program, 1, &device, "", NULL, NULL), "clBuildProgram");
-    cl_command_queue queue = clCreateCommandQueue(context, device, 0, &error);
-    must(error, "clCreateCommandQueue");
-    cl_kernel kernel = clCreateKernel(program, "touch", &error);
-    must(error, "clCreateKernel");
-    cl_mem memory =
-        clCreateBuffer(context, CL_MEM_READ_WRITE, global * sizeof(cl_int), NULL, &error);
-    must(error, "clCreateBuffer");
+    cl_context context = make_context(&device);
+    cl_program program = make_program(context, device, 1, &text);
+    cl_command_queue queue = make_queue(context, device, 0);
+    cl_kernel kernel = make_kernel(program, "touch");
+    cl_mem memory = make_buffer(context, global * sizeof(cl_int), NULL);
     must(clSetKernelArg(kernel, 0, sizeof memory, &memory), "clSetKernelArg");
     printf("{\"slow\": [");
     for (uint64_t begun = now(), end = begun + (uint64_t)(seconds * 1e9); now() < end;) {

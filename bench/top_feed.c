@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 #include <time.h>
 
+#include "bench/device_scene.h"
 #include "collectors/core/collector.h"
 #include "libprof/base/clock.h"
 
@@ -18,22 +19,9 @@ static uint32_t configs[KERNELS], stream_id, launch_name, copy_name;
 
 static void define_things(void)
 {
-    struct wire_device device = {
-        .head = {sizeof device, WIRE_DEVICE, WIRE_DEVICE_GPU, collector_new_id()}};
-    collector_define(&device);
-    struct wire_stream stream = {.head = {sizeof stream, WIRE_STREAM, 0, collector_new_id()},
-                                 .device = device.head.aux};
-    collector_define(&stream);
-    stream_id = stream.head.aux;
+    stream_id = define_stream_and_kernels(configs, KERNELS);
     launch_name = collector_text("cudaLaunchKernel");
     copy_name = collector_text("cudaMemcpyAsync");
-    for (unsigned i = 0; i < KERNELS; i++) {
-        char name[32];
-        snprintf(name, sizeof name, "kernel_%u", i);
-        struct wire_config config = {
-            .name = collector_text(name), .grid = {i + 1, 1, 1}, .block = {128, 1, 1}};
-        configs[i] = collector_config(&config);
-    }
 }
 
 static void emit(uint64_t number)

@@ -294,9 +294,11 @@ class Counters(replay.Case):
         process = self.start(replay.PROGRAM, "counted", "return", options=OPTIONS, env=env)
         sampler = wait_for(lambda: child_of(process.pid, "perfkit_sampler"))
         target = wait_for(lambda: child_of(process.pid, "cuda_program"))
+        os.kill(target, signal.SIGSTOP)  # it lasts half a second; the sampler goes on
         time.sleep(0.3)
         process.kill()
         process.wait()
+        os.kill(target, signal.SIGCONT)
         wait_for(lambda: not os.path.exists("/proc/%d" % sampler))
         (folder,) = self.spool_folders()
         wait_for(lambda: not os.path.exists("/proc/%d" % target))
