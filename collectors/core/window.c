@@ -12,6 +12,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "collectors/core/collector.h"
@@ -20,7 +22,9 @@
 #include "libprof/base/clock.h"
 #include "libprof/spool/control.h"
 
-#define AWAITED_NS 100000000u /* iterations that are longer are not waited for */
+#define AWAITED_NS 100000000u  /* iterations that are longer are not waited for */
+#define SWITCHED_NS 100000000u /* nor does an iteration wait longer for another thread */
+#define LOOK_NS 50000          /* ... and looks so often */
 
 /* Not wiped by fork: the child has the same page and goes on inside its parent's ranges. Iterations
  * it counts anew: it may have none, and is recorded until its first one begins. */
@@ -226,15 +230,27 @@ static bool sources_wanted(const struct core_state *state)
     return last_open(state) || collector_recording();
 }
 
+/* An iteration that is to be recorded begins when the sources are on, or it is recorded in part. */
+static void await_served(const struct core_state *state)
+{
+    const struct timespec pause = {.tv_nsec = LOOK_NS};
+    uint64_t start = prof_now_ns();
+    while (atomic_load(&state->window_requests) > 0 && prof_now_ns() - start < SWITCHED_NS)
+        syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &pause, NULL);
+}
+
 /* One thread at a time; a thread that comes meanwhile leaves a request, which the first one serves.
  */
-static void record_window_change(struct core_state *state)
+static void record_window_change(struct core_state *state, bool iteration)
 {
     if (sources_wanted(state) == atomic_load(&state->window_reported) &&
         atomic_load(&state->window_requests) == 0)
         return;
-    if (atomic_fetch_add(&state->window_requests, 1) != 0)
+    if (atomic_fetch_add(&state->window_requests, 1) != 0) {
+        if (iteration)
+            await_served(state);
         return;
+    }
     uint32_t served = 1;
     do {
         bool on = sources_wanted(state);
@@ -254,18 +270,26 @@ void core_window_follow(void)
         follow_safely(state, false);
 }
 
-void core_window_look(void)
+/* `iteration`: on the program's thread that begins one. */
+static void look_at_window(bool iteration)
 {
     struct core_state *state = core_state();
     if (!state || atomic_load(&state->epoch) == 0)
         return;
-    bool opens = !atomic_load(&state->window_reported) && collector_recording();
+    bool reported = atomic_load(&state->window_reported);
+    bool switching = iteration && atomic_load(&state->window_requests) > 0; /* after `reported` */
+    bool opens = (!reported || switching) && collector_recording();
     if (opens)
-        record_window_change(state);
+        record_window_change(state, iteration);
     else if (atomic_load(&state->bare) && !collector_bare())
         core_run_recording(collector_recording());
     follow_safely(state, opens && collector_attached(WIRE_SOURCE_CUDA));
-    record_window_change(state);
+    record_window_change(state, false);
+}
+
+void core_window_look(void)
+{
+    look_at_window(false);
 }
 
 void collector_window(bool open, enum wire_window_reason reason)
@@ -306,7 +330,7 @@ void collector_iteration(void)
 {
     if (collector_awaits_iteration()) {
         int saved = errno;
-        core_window_look();
+        look_at_window(true);
         errno = saved;
     }
     uint64_t plan = atomic_load_explicit(&page_now()->sampling, memory_order_relaxed);
@@ -323,7 +347,7 @@ void collector_iteration(void)
     if (atomic_exchange(&left_out, next) == next)
         return;
     int saved = errno;
-    core_window_look();
+    look_at_window(true);
     errno = saved;
 }
 

@@ -20,9 +20,10 @@
 #include "collectors/core/collector.h"
 #include "collectors/cuda/parts.h"
 
-#define OFF_NS 2000000000u    /* a closed window's kinds are switched off after that time */
-#define LEAVE_NS 500000000u   /* the exiting thread waits no longer for a switching to end */
-#define LEAVE_PAUSE_NS 200000 /* ... and looks so often */
+#define OFF_NS 2000000000u     /* a closed window's kinds are switched off after that time */
+#define LEAVE_NS 500000000u    /* the exiting thread waits no longer for a switching to end */
+#define SWITCHED_NS 100000000u /* an iteration waits no longer for the helper's switching */
+#define LOOK_NS 200000         /* ... and both look so often */
 
 static bool whole_graphs;
 static _Atomic bool switched;          /* recording may be switched off and on again */
@@ -123,11 +124,20 @@ static bool wanted(void)
     return open;
 }
 
+/* Until no thread is switching. */
+static bool await_switching(void)
+{
+    uint64_t start = collector_now();
+    while (atomic_load(&busy) && collector_now() - start < SWITCHED_NS)
+        cuda_pause(LOOK_NS);
+    return !atomic_load(&busy);
+}
+
 /* Switch CUPTI to the wanted state, unless another thread is switching; that thread checks again
- * before it returns.
- *  */
+ * before it returns. Where an iteration begins, its thread waits: all of it is to be recorded. */
 static void apply_kinds(bool may_switch_off)
 {
+    bool waits = collector_pauses() && !collector_is_helper();
     may_switch_off &= switched;
     for (;;) {
         bool free = false;
@@ -135,8 +145,11 @@ static void apply_kinds(bool may_switch_off)
         if (!atomic_load(&started) || atomic_load(&leaving) || want == atomic_load(&on) ||
             (!want && !may_switch_off))
             return;
-        if (!atomic_compare_exchange_strong(&busy, &free, true))
+        if (!atomic_compare_exchange_strong(&busy, &free, true)) {
+            if (want && waits && await_switching())
+                continue;
             return;
+        }
         want = wanted();
         if (!atomic_load(&leaving) && want != atomic_load(&on) && (want || may_switch_off)) {
             switch_all(want);
@@ -236,7 +249,7 @@ static void disable_kinds_at_exit(void)
     atomic_store(&leaving, true);
     uint64_t start = collector_now();
     while ((atomic_load(&busy) || atomic_load(&changing)) && collector_now() - start < LEAVE_NS)
-        cuda_pause(LEAVE_PAUSE_NS);
+        cuda_pause(LOOK_NS);
     errno = saved;
 }
 

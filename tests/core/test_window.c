@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -23,6 +24,8 @@
 #include "collectors/core/state.h"
 #include "libprof/base/clock.h"
 #include "libprof/spool/control.h"
+
+#define LATER_NS 60000000000u /* a change of then is one that iterations are waited for */
 
 static char folder[64];
 static struct control_page *page;
@@ -616,7 +619,7 @@ START_TEST(pauses)
     const struct seen *seen = published(child);
     assert_alternate(seen, 1, false);
     ck_assert_uint_eq(seen->window[0].head.aux, WIRE_WINDOW_OVERHEAD);
-    control_flip(page, prof_now_ns(), WIRE_WINDOW_OVERHEAD);
+    control_flip(page, prof_now_ns() + LATER_NS, WIRE_WINDOW_OVERHEAD);
     ck_assert(collector_recording());
     ck_assert(collector_awaits_iteration());
     ck_assert_ptr_nonnull(collector_pause()); /* the begin of an iteration ends it */
@@ -637,6 +640,57 @@ START_TEST(pauses)
     control_stop_pause(page, WIRE_WINDOW_CONTROL);
     ck_assert(!collector_recording());
     ck_assert_ptr_null(collector_pause());
+    remove_folder();
+}
+END_TEST
+
+static _Atomic int
+    slow_step; /* of the source's switching off: 1 it goes on, 2 it may end, 3 on again */
+
+static void switch_slowly(bool on)
+{
+    for (atomic_store(&slow_step, on ? 3 : 1); atomic_load(&slow_step) == 1;)
+        sched_yield();
+}
+
+static void *close_slowly(void *unused)
+{
+    control_flip(page, prof_now_ns(), WIRE_WINDOW_OVERHEAD);
+    core_window_look();
+    return unused;
+}
+
+static void *end_switching_later(void *unused)
+{
+    usleep(20000);
+    atomic_store(&slow_step, 2);
+    return unused;
+}
+
+/* Another thread is switching the sources off: the iteration begins when it has switched them on
+ * again, unless that takes too long. */
+START_TEST(iteration_waits_for_the_switching)
+{
+    static const struct collector_source slow = {.source = WIRE_SOURCE_CUDA,
+                                                 .recording = switch_slowly};
+    pthread_t closer, later;
+    make_page(true, false, CONTROL_BYTES);
+    strcpy(page->iteration, "step");
+    page->pauses = 1;
+    atomic_store(&page->has_iteration, 1);
+    collector_register(&slow);
+    ck_assert(collector_active());
+    ck_assert_int_eq(pthread_create(&closer, NULL, close_slowly, NULL), 0);
+    while (atomic_load(&slow_step) != 1)
+        sched_yield();
+    control_flip(page, prof_now_ns() + LATER_NS, WIRE_WINDOW_OVERHEAD);
+    uint64_t begin = prof_now_ns();
+    ck_assert_int_eq(pthread_create(&later, NULL, end_switching_later, NULL), 0);
+    collector_iteration();
+    ck_assert(atomic_load(&slow_step) == 3 || prof_now_ns() - begin >= 100000000u);
+    pthread_join(later, NULL);
+    pthread_join(closer, NULL);
+    assert_alternate(published(getpid()), 2, false);
     remove_folder();
 }
 END_TEST
@@ -753,6 +807,7 @@ int main(void)
     tcase_add_test(tests, threads_and_signals);
     tcase_add_test(tests, forked);
     tcase_add_test(tests, pauses);
+    tcase_add_test(tests, iteration_waits_for_the_switching);
     tcase_add_test(tests, sampled);
     tcase_add_test(tests, sampled_by_several);
     tcase_add_test(tests, heartbeat);
