@@ -16,7 +16,7 @@
 #include "libprof/base/saturate.h"
 #include "libprof/include/prof.h"
 #include "libprof/store/ceiling.h"
-#include "libprof/store/stall_lines.h"
+#include "libprof/store/symbolize.h"
 
 #define FULL_PATIENCE_NS 5000000000ull /* in all */
 #define FULL_PAUSE_MS 250

@@ -9,7 +9,7 @@
  * looks like a frame; on aarch64 all code is, whose ABI has frame pointers. What is followed must
  * lead upwards within the stack (bounds.c): a wrong turn ends the walk. */
 #include "collectors/stacks/unwind.h"
-#include "libprof/wire/stack.h"
+#include "libprof/wire/definition.h"
 
 #define OTHER_STACKS 4u /* that one walk may change over to, through signal frames */
 

@@ -19,7 +19,7 @@
 #include "libprof/base/format.h"
 #include "libprof/base/clock.h"
 #include "libprof/store/cubin.h"
-#include "libprof/store/stall_lines.h"
+#include "libprof/store/symbolize.h"
 
 #define DISASSEMBLE_NS 8000000000u /* in all: large libraries have code for minutes */
 #define LINES_NS 60000000000u      /* cubins come from a foreign process: no more are read */

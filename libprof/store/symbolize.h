@@ -52,4 +52,12 @@ enum prof_status prof_symbolize(struct prof_store *store,
                                 const struct prof_symbolize_options *options,
                                 struct prof_symbolize_result *result, struct prof_error *err);
 
+/* ---- lines of kernels (stall_lines.c) -------------------------------------------------------- */
+
+/* Fill stall.file, .line and .sass and stall_function.lines from the machine code that the
+ * collector kept in `folder`. Instructions are disassembled by NVIDIA's nvdisasm where that is on
+ * the PATH or in /usr/local/cuda. One transaction: all, or after an error nothing. */
+enum prof_status prof_stall_lines(struct prof_store *store, const char *folder,
+                                  struct prof_error *err);
+
 #endif

@@ -21,7 +21,6 @@
 #include "libprof/wire/memory.h"
 #include "libprof/wire/record.h"
 #include "libprof/wire/sampler.h"
-#include "libprof/wire/stack.h"
 
 #define X(name, definition, record, first, now, text)                                              \
     _Static_assert(sizeof(struct record) == ((now) ? (now) : (first)), #record);

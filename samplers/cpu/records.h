@@ -6,7 +6,7 @@
 
 #include "libprof/spool/control.h"
 #include "libprof/wire/sampler.h"
-#include "libprof/wire/stack.h"
+#include "libprof/wire/definition.h"
 #include "samplers/counters/spool_out.h"
 #include "samplers/cpu/perf_events.h"
 #include "samplers/cpu/tasks.h"

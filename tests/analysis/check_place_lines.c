@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "libprof/analysis/rules/place_lines.h"
+#include "libprof/analysis/rules/judge.h"
 #include "tests/analysis/fixture.h"
 
 /* A launch (kernel at 1000, called at 990 from step:20 < main), a wait that ends at 3000 (stack of

@@ -81,14 +81,8 @@ enum prof_status prof_pauses_read(struct prof_capture *capture, struct prof_inte
 bool prof_overhead_measure(const struct prof_iteration *list, size_t count,
                            const struct prof_intervals *pauses, struct prof_overhead *out);
 
-/* Time from the begin of an iteration to the next one's, of `row` in a row their mean; the quantile
- * `part` of it. Of iterations in turn long and short, the median is one of the two: some in a row
- * are meant. 0 = there are too few, or no memory. */
-#define PROF_IN_A_ROW 4 /* as many as a pause has */
-int64_t prof_iterations_period(const struct prof_iterations *iterations, size_t row, double part);
-
 /* Where the overhead of the phase that the facts are about was not measured, what events cost on
- * this machine, if that is known (overhead_estimate.c). */
+ * this machine, if that is known (overhead.c). */
 enum prof_status prof_overhead_estimate(struct prof_facts *facts, struct prof_phase *phase,
                                         struct prof_error *err);
 

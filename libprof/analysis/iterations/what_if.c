@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "libprof/analysis/iterations/iterations.h"
-#include "libprof/analysis/rules/changes.h"
+#include "libprof/analysis/rules/replay.h"
 #include "libprof/analysis/rules/judge.h"
 #include "libprof/base/format.h"
 #include "libprof/base/saturate.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <strings.h>
 
-#include "libprof/analysis/rules/changes.h"
+#include "libprof/analysis/rules/replay.h"
 #include "libprof/analysis/rules/judge.h"
 #include "libprof/base/cxx_name.h"
 #include "libprof/gpu/kernel_name.h"

@@ -1,5 +1,5 @@
-/* Sums over copies; see copies.h. */
-#include "libprof/analysis/rules/copies.h"
+/* Sums over copies; see judge.h. */
+#include "libprof/analysis/rules/judge.h"
 #include "libprof/base/saturate.h"
 #include "libprof/wire/command.h"
 #include "libprof/wire/memory.h"

@@ -8,7 +8,6 @@
 #include "libprof/analysis/memory/profile.h"
 #include "libprof/analysis/ranks/ranks.h"
 #include "libprof/analysis/rules/judge.h"
-#include "libprof/analysis/rules/place_lines.h"
 #include "libprof/analysis/facts/facts.h"
 #include "libprof/include/prof_findings.h"
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libprof/analysis/rules/copies.h"
+#include "libprof/analysis/rules/judge.h"
 #include "libprof/base/saturate.h"
 
 /* Ranges whose names begin so; what they are as a sentence goes on, and the remedy. */

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "libprof/analysis/rules/copies.h"
+#include "libprof/analysis/rules/judge.h"
 #include "libprof/analysis/occupancy.h"
 #include "libprof/base/format.h"
 #include "libprof/gpu/kernel_name.h"

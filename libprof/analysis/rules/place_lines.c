@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "libprof/analysis/capture.h"
-#include "libprof/analysis/rules/place_lines.h"
+#include "libprof/analysis/rules/judge.h"
 #include "libprof/base/saturate.h"
 #include "libprof/include/prof_stack.h"
 

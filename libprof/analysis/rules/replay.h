@@ -121,4 +121,18 @@ int64_t prof_replay_iteration_time(const struct prof_replay_iteration *iteration
 
 void prof_replay_close(struct prof_replay *replay);
 
+/* ---- changes as people write them (changes.c) ------------------------------------------------ */
+
+struct prof_change {
+    struct prof_edit edit; /* edit.ops is its own */
+    bool shapes;           /* it is about operations */
+    unsigned classes;      /* bits of enum wire_class: it is about these calls */
+};
+
+/* Add the change to `change`, which began as {0}; of two about the same operations the later one
+ * holds. PROF_INVALID: it cannot be read, or fits nothing. Free it also after a failure. */
+enum prof_status prof_change_add(struct prof_change *change, const struct prof_facts *facts,
+                                 const char *text, struct prof_error *err);
+void prof_change_free(struct prof_change *change);
+
 #endif

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libprof/analysis/rules/copies.h"
+#include "libprof/analysis/rules/judge.h"
 #include "libprof/base/format.h"
 
 #define REMEMBERED 16

@@ -1,5 +1,5 @@
 /* Rules about copies between host and device: their size, their memory, who waits for them. */
-#include "libprof/analysis/rules/copies.h"
+#include "libprof/analysis/rules/judge.h"
 #include "libprof/base/format.h"
 #include "libprof/base/saturate.h"
 #include "libprof/wire/memory.h"

@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "libprof/store/exchange/nsys.h"
-#include "libprof/store/exchange/rocpd.h"
 #include "libprof/store/exchange/trace.h"
 #include "libprof/store/schema.h"
 

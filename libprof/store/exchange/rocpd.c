@@ -2,13 +2,12 @@
  * the run's number behind its name. Facts from ROCm/rocprofiler-sdk, schemas 3 and 4: 3 has times
  * and places in the rows of events, 4 has them in tables of their own, rocpd_timestamp and
  * rocpd_track. A kernel and a copy have the stack_id of the API call that launched them. */
-#include "libprof/store/exchange/rocpd.h"
+#include "libprof/store/exchange/nsys.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "libprof/base/error.h"
-#include "libprof/store/exchange/nsys.h"
 
 #define NAMED "rocpd_info_process"
 
