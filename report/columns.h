@@ -21,7 +21,7 @@
 #define CHARS(key, title, unit, rank, type, member)                                                \
     PROF_COLUMN(key, title, unit, rank, .storage = PROF_STORED_CHARS,                              \
                 .offset = offsetof(struct type, member))
-/* Of the process, thread or device whose id it is, say prof_report_pid. */
+/* What a function says of the id. */
 #define OF_ID(key, title, unit, rank, type, member, function)                                      \
     PROF_COLUMN(key, title, unit, rank, .storage = PROF_STORED_ID,                                 \
                 .offset = offsetof(struct type, member), .of_id = function)
@@ -34,6 +34,12 @@
     .offset = offsetof(__typeof__(*((struct type *)NULL)->pointer), member)
 #define INDIRECT(kind, key, title, unit, rank, type, pointer, member)                              \
     PROF_COLUMN(key, title, unit, rank, THROUGH(kind, type, pointer, member))
+/* Of the process, thread, device, context or stream whose id a member is. */
+#define OF_OBJECT(kind, type, id, of, member)                                                      \
+    .storage = PROF_STORED_##kind, .object = PROF_OBJECT_##of,                                     \
+    .via = 1 + offsetof(struct type, id), .offset = offsetof(struct prof_##of, member)
+#define BY_ID(kind, key, title, unit, rank, type, id, of, member)                                  \
+    PROF_COLUMN(key, title, unit, rank, OF_OBJECT(kind, type, id, of, member))
 #define COMPUTED(key, title, unit, rank, ...)                                                      \
     PROF_COLUMN(key, title, unit, rank, .storage = PROF_STORED_COMPUTED, .compute = __VA_ARGS__)
 /* clang-format on */
@@ -82,29 +88,6 @@ static inline struct prof_report_value prof_report_device_name(const struct prof
 {
     const struct prof_device *device = prof_device(data->capture, id);
     return prof_report_text(device && device->name ? device->full_name : NULL);
-}
-
-/* Of the process with this id in the capture. */
-static inline struct prof_report_value prof_report_pid(const struct prof_report_data *data,
-                                                       int64_t id)
-{
-    const struct prof_process *process = prof_process(data->capture, id);
-    return prof_report_int(process ? process->pid : PROF_UNKNOWN);
-}
-
-static inline struct prof_report_value prof_report_tid(const struct prof_report_data *data,
-                                                       int64_t id)
-{
-    const struct prof_thread *thread = prof_thread(data->capture, id);
-    return prof_report_int(thread ? thread->tid : PROF_UNKNOWN);
-}
-
-/* As the program counts devices. */
-static inline struct prof_report_value prof_report_ordinal(const struct prof_report_data *data,
-                                                           int64_t id)
-{
-    const struct prof_device *device = prof_device(data->capture, id);
-    return prof_report_int(device ? device->ordinal : PROF_UNKNOWN);
 }
 
 /* A computed value: an expression of `row`, and of `data` where it needs more. */

@@ -24,8 +24,10 @@
                 .offset = offsetof(struct type, member))
 #define STAT_CHARS(heading, unit, type, member)                                                    \
     CHARS(heading, heading, unit, 1, type, member)
-#define STAT_ID(heading, type, member, function)                                                   \
-    OF_ID(heading, heading, NUMBER, 1, type, member, function)
+#define STAT_ID(heading, type, id, of, member)                                                     \
+    BY_ID(INT64, heading, heading, NUMBER, 1, type, id, of, member)
+#define STAT_MAY_ID(kind, heading, unit, type, id, of, member)                                     \
+    PROF_COLUMN(heading, heading, unit, 1, OF_OBJECT(kind, type, id, of, member), .blank = true)
 #define STAT_OF(heading, unit, function)                                                           \
     COMPUTED(heading, heading, unit, 1, function)
 /* clang-format on */

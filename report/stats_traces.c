@@ -40,23 +40,16 @@ ROW_CELL(call_number, event_line, line,
 
 CELL(not_recorded, (struct prof_report_value){0})
 
-static struct prof_report_value trace_thread_name(const struct prof_report_data *data,
-                                                  const void *row)
-{
-    const struct prof_thread *thread = prof_thread(data->capture, event_of(row)->thread);
-    return prof_report_text(thread ? thread->name : NULL);
-}
-
 const struct prof_report_column prof_stat_api_trace_columns[] = {
     STAT_INT("Start (ns)", MOMENT, event_line, event.start_ns),
     STAT_INT("Duration (ns)", NS, event_line, event.duration_ns),
     STAT_TEXT("Name", event_line, name),
     STAT_OF("Result", NUMBER, call_result),
     STAT_MAY("CorrID", NUMBER, call_number),
-    STAT_ID("Pid", event_line, event.process, prof_report_pid),
-    STAT_ID("Tid", event_line, event.thread, prof_report_tid),
+    STAT_ID("Pid", event_line, event.process, process, pid),
+    STAT_ID("Tid", event_line, event.thread, thread, tid),
     STAT_MAY("T-Pri", NUMBER, not_recorded),
-    STAT_MAY("Thread Name", NAME, trace_thread_name),
+    STAT_MAY_ID(STRING, "Thread Name", NAME, event_line, event.thread, thread, name),
     {0}};
 
 typedef void describe_event(const struct prof_report_row_walk *walk, struct event_line *line);
@@ -129,12 +122,6 @@ static struct prof_report_value green_context(const struct prof_report_data *dat
     return prof_report_int(its && its->green ? its->native : PROF_UNKNOWN);
 }
 
-static struct prof_report_value trace_stream(const struct prof_report_data *data, const void *row)
-{
-    const struct prof_stream *its = prof_stream(data->capture, event_of(row)->stream);
-    return prof_report_int(its ? its->native : PROF_UNKNOWN);
-}
-
 #define EVENT_CONFIG(heading, unit, member)                                                        \
     PROF_COLUMN(heading, heading, unit, 1, THROUGH(INT64, event_line, event.config, member),       \
                 .blank = true)
@@ -159,7 +146,7 @@ const struct prof_report_column prof_stat_gpu_trace_columns[] = {
     STAT_CHARS("Device", NAME, event_line, device),
     STAT_MAY("Ctx", NUMBER, context),
     STAT_MAY("GreenCtx", NUMBER, green_context),
-    STAT_MAY("Strm", NUMBER, trace_stream),
+    STAT_MAY_ID(INT64, "Strm", NUMBER, event_line, event.stream, stream, native),
     STAT_TEXT("Name", event_line, name),
     {0}};
 
@@ -188,9 +175,9 @@ STAT_WALK(gpu_trace, walk_events(walk, PROF_EVENTS_DEVICE, describe_work, err))
 /* ---- launches -------------------------------------------------------------------------------- */
 
 const struct prof_report_column prof_stat_kern_exec_sum_columns[] = {
-    STAT_ID("PID", prof_launch_row, process, prof_report_pid),
-    STAT_ID("TID", prof_launch_row, thread, prof_report_tid),
-    STAT_ID("DevId", prof_launch_row, device, prof_report_ordinal),
+    STAT_ID("PID", prof_launch_row, process, process, pid),
+    STAT_ID("TID", prof_launch_row, thread, thread, tid),
+    STAT_ID("DevId", prof_launch_row, device, device, ordinal),
     STAT_INT("Count", COUNT, prof_launch_row, total_ns.count),
     STAT_INT("QCount", COUNT, prof_launch_row, queue_ns.count),
     STAT_SPREAD("T", NS, "ns", prof_launch_row, total_ns),
@@ -224,9 +211,9 @@ const struct prof_report_column prof_stat_kern_exec_trace_columns[] = {
     STAT_INT("Kernel Start (ns)", MOMENT, launch_line, launch.kernel_start_ns),
     STAT_INT("Kernel Dur (ns)", NS, launch_line, launch.kernel_ns),
     STAT_INT("Total Dur (ns)", NS, launch_line, launch.total_ns),
-    STAT_ID("PID", launch_line, launch.process, prof_report_pid),
-    STAT_ID("TID", launch_line, launch.thread, prof_report_tid),
-    STAT_ID("DevId", launch_line, launch.device, prof_report_ordinal),
+    STAT_ID("PID", launch_line, launch.process, process, pid),
+    STAT_ID("TID", launch_line, launch.thread, thread, tid),
+    STAT_ID("DevId", launch_line, launch.device, device, ordinal),
     STAT_TEXT("API Function", launch_line, launch.api_name),
     STAT_WORD("GridXYZ", launch_line, grid),
     STAT_WORD("BlockXYZ", launch_line, block),

@@ -26,13 +26,38 @@ bool prof_report_is_left(const struct prof_report_column *column)
            column->unit == PROF_UNIT_PROSE;
 }
 
+static const void *object_of_id(const struct prof_report_data *data, enum prof_report_object object,
+                                int64_t id)
+{
+    switch (object) {
+    case PROF_OBJECT_process:
+        return prof_process(data->capture, id);
+    case PROF_OBJECT_thread:
+        return prof_thread(data->capture, id);
+    case PROF_OBJECT_device:
+        return prof_device(data->capture, id);
+    case PROF_OBJECT_context:
+        return prof_context(data->capture, id);
+    case PROF_OBJECT_stream:
+        return prof_stream(data->capture, id);
+    case PROF_OBJECT_none:
+        break;
+    }
+    return NULL;
+}
+
 struct prof_report_value prof_report_value(const struct prof_report_data *data,
                                            const struct prof_report_column *column, const void *row)
 {
     const char *at = row;
     struct prof_report_value value = {0};
-    if (column->via)
+    int64_t id;
+    if (column->object) {
+        memcpy(&id, at + column->via - 1, sizeof id);
+        at = object_of_id(data, column->object, id);
+    } else if (column->via) {
         memcpy(&at, at + column->via - 1, sizeof at);
+    }
     if (!at)
         return value;
     at += column->offset;

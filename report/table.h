@@ -79,6 +79,16 @@ enum prof_report_storage {
     PROF_STORED_COMPUTED,
 };
 
+/* What an id in a row is of. */
+enum prof_report_object {
+    PROF_OBJECT_none,
+    PROF_OBJECT_process,
+    PROF_OBJECT_thread,
+    PROF_OBJECT_device,
+    PROF_OBJECT_context,
+    PROF_OBJECT_stream,
+};
+
 struct prof_report_column {
     const char *key;   /* JSON key and CSV heading, with the unit: "total_ns" */
     const char *title; /* heading for people */
@@ -90,8 +100,9 @@ struct prof_report_column {
     int rank;
     enum prof_report_storage storage;
     size_t offset; /* in the row, or, */
-    size_t via;    /* not 0: in the struct that the pointer at `via` - 1 of the row leads to; NULL =
-                      not known */
+    size_t via; /* not 0: in the struct that a pointer, or the id of an `object`, at `via` - 1 of the
+                   row leads to; not known where there is none */
+    enum prof_report_object object;
     struct prof_report_value (*compute)(const struct prof_report_data *data, const void *row);
     struct prof_report_value (*of_id)(const struct prof_report_data *data, int64_t id);
     bool blank; /* it does not apply to every row: nothing instead of "n/a" where unknown */

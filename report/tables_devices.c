@@ -15,24 +15,6 @@ static struct prof_report_value share_value(int64_t part, int64_t whole)
 
 #define UTIL(row) ((const struct prof_utilisation_row *)(row))
 
-static struct prof_report_value util_name(const struct prof_report_data *data, const void *row)
-{
-    const struct prof_device *device = prof_device(data->capture, UTIL(row)->device);
-    return prof_report_text(device ? device->name : NULL);
-}
-
-static struct prof_report_value util_title(const struct prof_report_data *data, const void *row)
-{
-    const struct prof_device *device = prof_device(data->capture, UTIL(row)->device);
-    return prof_report_text(device ? device->title : NULL);
-}
-
-static struct prof_report_value util_api(const struct prof_report_data *data, const void *row)
-{
-    const struct prof_device *device = prof_device(data->capture, UTIL(row)->device);
-    return prof_report_text(device ? device->api : NULL);
-}
-
 CELL(util_busy, share_value(UTIL(row)->busy_ns, UTIL(row)->window_ns))
 
 static const struct prof_report_column device_columns[] = {
@@ -62,10 +44,10 @@ static const struct prof_report_column device_columns[] = {
     INT64("last_ns", "Last", MOMENT, 0, prof_utilisation_row, last_ns),
     INT64("window_ns", "Window", NS, 0, prof_utilisation_row, window_ns),
     INT64("device", "Device id", NUMBER, 0, prof_utilisation_row, device),
-    OF_ID("ordinal", "Ordinal", NUMBER, 0, prof_utilisation_row, device, prof_report_ordinal),
-    COMPUTED("api", "API", WORD, 4, util_api),
-    COMPUTED("title", "Device", NAME, 1, util_title),
-    COMPUTED("name", "Name", NAME, 1, util_name),
+    BY_ID(INT64, "ordinal", "Ordinal", NUMBER, 0, prof_utilisation_row, device, device, ordinal),
+    BY_ID(STRING, "api", "API", WORD, 4, prof_utilisation_row, device, device, api),
+    BY_ID(STRING, "title", "Device", NAME, 1, prof_utilisation_row, device, device, title),
+    BY_ID(STRING, "name", "Name", NAME, 1, prof_utilisation_row, device, device, name),
     {0},
 };
 

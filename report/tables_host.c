@@ -110,20 +110,14 @@ static struct prof_report_value stream_kind(const struct prof_report_data *data,
                                                         : NULL);
 }
 
-static struct prof_report_value context_units(const struct prof_report_data *data, int64_t id)
-{
-    const struct prof_context *context = prof_context(data->capture, id);
-    return prof_report_int(context ? context->units : PROF_UNKNOWN);
-}
-
 static const struct prof_report_column stream_columns[] = {
     INT64("native", "Stream", NUMBER, 1, prof_report_stream, stream.native),
     INT64("operations", "Operations", COUNT, 1, prof_report_stream, operations),
     INT64("priority", "Priority", NUMBER, 1, prof_report_stream, stream.priority),
     COMPUTED("kind", "Kind", WORD, 2, stream_kind),
-    OF_ID("units", "SMs", NUMBER, 3, prof_report_stream, stream.context, context_units),
+    BY_ID(INT64, "units", "SMs", NUMBER, 3, prof_report_stream, stream.context, context, units),
     INT64("id", "Id", NUMBER, 0, prof_report_stream, stream.id),
-    OF_ID("pid", "Process", NUMBER, 4, prof_report_stream, stream.process, prof_report_pid),
+    BY_ID(INT64, "pid", "Process", NUMBER, 4, prof_report_stream, stream.process, process, pid),
     OF_ID("device", "Device", NAME, 3, prof_report_stream, stream.device, prof_report_device_name),
     STRING("name", "Name", NAME, 1, prof_report_stream, stream.name),
     {0},
@@ -150,19 +144,13 @@ const struct prof_report_table prof_report_streams_table = {
 
 CELL(context_kind, prof_report_text(CONTEXT(row)->green ? "green" : "whole device"))
 
-static struct prof_report_value context_parent(const struct prof_report_data *data, const void *row)
-{
-    const struct prof_context *parent = prof_context(data->capture, CONTEXT(row)->parent);
-    return prof_report_int(parent ? parent->native : PROF_UNKNOWN);
-}
-
 static const struct prof_report_column context_columns[] = {
     INT64("native", "Context", NUMBER, 1, prof_context, native),
     COMPUTED("kind", "Kind", WORD, 1, context_kind),
     INT64("units", "SMs", NUMBER, 1, prof_context, units),
-    COMPUTED("parent", "Of context", NUMBER, 2, context_parent),
+    BY_ID(INT64, "parent", "Of context", NUMBER, 2, prof_context, parent, context, native),
     INT64("id", "Id", NUMBER, 0, prof_context, id),
-    OF_ID("pid", "Process", NUMBER, 4, prof_context, process, prof_report_pid),
+    BY_ID(INT64, "pid", "Process", NUMBER, 4, prof_context, process, process, pid),
     OF_ID("device", "Device", NAME, 3, prof_context, device, prof_report_device_name),
     STRING("name", "Name", NAME, 1, prof_context, name),
     {0},
@@ -193,7 +181,7 @@ const struct prof_report_table prof_report_contexts_table = {
 };
 
 static const struct prof_report_column thread_columns[] = {
-    OF_ID("pid", "Process", NUMBER, 1, prof_thread, process, prof_report_pid),
+    BY_ID(INT64, "pid", "Process", NUMBER, 1, prof_thread, process, process, pid),
     INT64("tid", "Thread", NUMBER, 1, prof_thread, tid),
     INT64("id", "Id", NUMBER, 0, prof_thread, id),
     STRING("name", "Name", NAME, 1, prof_thread, name),
@@ -358,7 +346,7 @@ static const struct prof_report_column host_thread_columns[] = {
     INT64("samples", "Samples", COUNT, 4, prof_cpu_thread, times.samples),
     COMPUTED("thread", "Thread", WORD, 2, thread_role),
     COMPUTED("pid", "Process", NUMBER, 3, cpu_thread_pid),
-    OF_ID("tid", "Number", NUMBER, 3, prof_cpu_thread, thread, prof_report_tid),
+    BY_ID(INT64, "tid", "Number", NUMBER, 3, prof_cpu_thread, thread, thread, tid),
     COMPUTED("name", "Name", NAME, 1, cpu_thread_name),
     {0},
 };

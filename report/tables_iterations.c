@@ -39,8 +39,8 @@ static const struct prof_report_column series_columns[] = {
     INT64("total_ns", "Total", NS, 3, prof_iteration_series, total_ns),
     ENERGY("Energy each", 2, prof_iteration_series, energy),
     OF_ID("rank", "Rank", NUMBER, 5, prof_iteration_series, process, process_rank),
-    OF_ID("pid", "Process", NUMBER, 0, prof_iteration_series, process, prof_report_pid),
-    OF_ID("thread", "Thread", NUMBER, 0, prof_iteration_series, thread, prof_report_tid),
+    BY_ID(INT64, "pid", "Process", NUMBER, 0, prof_iteration_series, process, process, pid),
+    BY_ID(INT64, "thread", "Thread", NUMBER, 0, prof_iteration_series, thread, thread, tid),
     COMPUTED("name", "Phase", NAME, 1, series_name),
     {0},
 };
@@ -150,7 +150,7 @@ static const struct prof_report_column iteration_columns[] = {
     PROF_WATERFALL_STATES(STATE_COLUMN)
         INT64("device", "Device id", NUMBER, 0, prof_iteration_row, device),
     COMPUTED("rank", "Rank", NUMBER, 0, row_rank),
-    OF_ID("thread", "Thread", NUMBER, 0, prof_iteration_row, thread, prof_report_tid),
+    BY_ID(INT64, "thread", "Thread", NUMBER, 0, prof_iteration_row, thread, thread, tid),
     COMPUTED("name", "Phase", NAME, 3, row_phase),
     {0},
 };

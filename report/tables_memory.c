@@ -64,7 +64,7 @@ static const struct prof_report_column leak_columns[] = {
     INT64("bytes", "Bytes", BYTES, 1, prof_allocation, bytes),
     INT64("start_ns", "Allocated at", MOMENT, 1, prof_allocation, start_ns),
     INT64("address", "Address", NUMBER, 0, prof_allocation, address),
-    OF_ID("pid", "Process", NUMBER, 2, prof_allocation, process, prof_report_pid),
+    BY_ID(INT64, "pid", "Process", NUMBER, 2, prof_allocation, process, process, pid),
     COMPUTED("kind", "Memory", WORD, 1, leak_kind),
     OF_ID("name", "Device", NAME, 1, prof_allocation, device, prof_report_device_name),
     {0},

@@ -415,7 +415,7 @@ static void totals_of(const struct prof_report_data *data, enum prof_activity wh
 
 static const struct prof_report_column graph_columns[] = {
     ACTIVITY_TIMES,
-    OF_ID("pid", "Process", NUMBER, 4, prof_activity_row, process, prof_report_pid),
+    BY_ID(INT64, "pid", "Process", NUMBER, 4, prof_activity_row, process, process, pid),
     INT64("graph", "Graph", NUMBER, 1, prof_activity_row, kind),
     {0},
 };
@@ -541,7 +541,7 @@ static const struct prof_report_column pool_columns[] = {
     INT64("made_ns", "Made", MOMENT, 2, prof_pool, made_ns),
     INT64("destroyed_ns", "Destroyed", MOMENT, 2, prof_pool, destroyed_ns),
     INT64("address", "Address", NUMBER, 0, prof_pool, address),
-    OF_ID("pid", "Process", NUMBER, 5, prof_pool, process, prof_report_pid),
+    BY_ID(INT64, "pid", "Process", NUMBER, 5, prof_pool, process, process, pid),
     OF_ID("name", "Device", NAME, 1, prof_pool, device, prof_report_device_name),
     {0},
 };

@@ -293,6 +293,7 @@ enum prof_status tui_table_json(const struct tui_table *table, struct prof_json 
         columns[used] = table->columns[c].column;
         columns[used].storage = PROF_STORED_VALUE;
         columns[used].via = 0;
+        columns[used].object = PROF_OBJECT_none;
         columns[used].offset = used * sizeof(struct prof_report_value);
         from[used++] = c;
     }
