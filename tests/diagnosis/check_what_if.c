@@ -224,6 +224,46 @@ START_TEST(kernels_of_a_stream_may_overlap)
 }
 END_TEST
 
+/* A kernel of a second stream waits for one of the first stream, which waits for it or, if `ahead`,
+ * has been given more by then; the device's times of two streams differ by half a microsecond. */
+static struct prof_capture *run_beside(int64_t kernel, bool ahead)
+{
+    struct scene s;
+    scene_open(&s, "cuda", "gpu");
+    int product = scene_config(&s, "void big_gemm<float>(int)", 13200, 256, 32);
+    for (int k = 0; k < STEPS; k++) {
+        scene_push(&s, "step");
+        scene_host(&s, 800 * US);
+        scene_kernel(&s, 0, product, kernel);
+        int64_t wanted = s.stream[0] - s.gap_ns - US / 2;
+        if (ahead)
+            scene_kernel(&s, 0, product, 5 * kernel);
+        s.stream[1] = wanted > s.stream[1] ? wanted : s.stream[1];
+        scene_kernel(&s, 1, product, kernel);
+        if (!ahead) {
+            s.stream[0] = s.stream[1];
+            scene_kernel(&s, 0, product, 5 * kernel);
+        }
+        scene_pop(&s);
+    }
+    return scene_close(&s);
+}
+
+START_TEST(waiting_for_another_stream_is_no_launch_overhead)
+{
+    struct prof_capture *before = run_beside(400 * US, _i), *after = run_beside(200 * US, _i);
+    struct prof_what_if got = predict(before, "kernel:*gemm*=0.5x", NULL);
+    struct prof_what_if is = predict(after, NULL, NULL);
+    ck_assert_int_eq(got.rows[0].limit, PROF_LIMIT_KERNEL);
+    ck_assert_msg(fabs(got.rows[0].predicted_ns / is.median_ns - 1) < 0.02, "%.1f us, is %.1f us",
+                  got.rows[0].predicted_ns / 1e3, is.median_ns / 1e3);
+    prof_what_if_free(&got);
+    prof_what_if_free(&is);
+    prof_close(before);
+    prof_close(after);
+}
+END_TEST
+
 START_TEST(what_fits_nothing_is_refused)
 {
     static const char *const wrong[] = {"kernel:none*=0", "p2p=0.5x",      "kernel:add_bias=fast",
@@ -259,6 +299,7 @@ END_TEST
 
 CHECK_MAIN_LOOPS("what-if", {a_change_is_predicted, sizeof known_changes / sizeof known_changes[0]},
                  {the_part_of_the_host_is_known, 1}, {fused_launches_are_saved, 1},
-                 {shares_are_shares, 1}, {changes_do_not_undo_each_other, 1},
-                 {no_prediction_overflows, 1}, {kernels_of_a_stream_may_overlap, 1},
-                 {what_fits_nothing_is_refused, 1}, {without_iterations_nothing_is_predicted, 1})
+                 {waiting_for_another_stream_is_no_launch_overhead, 2}, {shares_are_shares, 1},
+                 {changes_do_not_undo_each_other, 1}, {no_prediction_overflows, 1},
+                 {kernels_of_a_stream_may_overlap, 1}, {what_fits_nothing_is_refused, 1},
+                 {without_iterations_nothing_is_predicted, 1})

@@ -8,7 +8,9 @@
 #include "libprof/base/saturate.h"
 
 #define NODE_NS 600     /* a graph's node, on the host and between two */
+#define CLOCK_NS 1000   /* by how much device times of two streams may disagree */
 #define LATELY 32       /* streams used last, which an operation or a wait may wait for */
+#define RECENT 8        /* operations of a stream likewise: it may be ahead of who waits for it */
 #define HANDED_NS 50000 /* a thread that was idle for longer may have waited for another */
 
 /* A time in the replay, and what the way to it was spent on: adds up to it. */
@@ -25,6 +27,8 @@ struct thread_clock {
 struct stream_clock {
     int64_t was;
     struct moment is;
+    uint32_t recent[RECENT]; /* 1 + item, of its operations by turns; 0 = none */
+    uint32_t next;
 };
 
 /* Of a process: ranks wait for each other, and else each is run by itself. */
@@ -124,18 +128,26 @@ static struct moment replay_wait(const struct run *run, const struct prof_replay
     return spend_on(now, PROF_LIMIT_CALL, end - was);
 }
 
-/* The stream that the operation was seen to wait for: its own, or another that ended just before.
- */
-static uint32_t waited_for(const struct run *run, const struct prof_replay_item *item)
+/* An end as it was, and as it is now. */
+struct ended {
+    int64_t was;
+    const struct moment *is;
+};
+
+/* What the operation was seen to wait for: the one before it in its stream, or one of another
+ * stream that ended just before. */
+static struct ended waited_for(const struct run *run, const struct prof_replay_item *item)
 {
-    int64_t start = item->op_start, best = run->streams[item->stream].was;
-    uint32_t found = item->stream;
+    const struct stream_clock *own = &run->streams[item->stream];
     const struct cursor *cursor = &run->cursors[item->process];
+    struct ended found = {own->was, &own->is};
     for (size_t i = 0; i < cursor->lately_count; i++) {
-        int64_t was = run->streams[cursor->lately[i]].was;
-        if (was > best && was <= start && start - was < PROF_NEAR_NS) {
-            best = was;
-            found = cursor->lately[i];
+        const struct stream_clock *stream = &run->streams[cursor->lately[i]];
+        for (size_t k = 0; stream != own && k < RECENT && stream->recent[k]; k++) {
+            const struct prof_replay_item *op = &run->replay->items.data[stream->recent[k] - 1];
+            int64_t was = op->op_start + op->op_duration, idle = item->op_start - was;
+            if (was > found.was && -idle <= CLOCK_NS && idle < PROF_NEAR_NS)
+                found = (struct ended){was, &run->ends[stream->recent[k] - 1]};
         }
     }
     return found;
@@ -145,24 +157,26 @@ static uint32_t waited_for(const struct run *run, const struct prof_replay_item 
 static struct moment begin_op(const struct run *run, const struct prof_replay_item *item,
                               struct moment now, double stays)
 {
-    const struct stream_clock *stream = &run->streams[waited_for(run, item)];
+    const struct ended before = waited_for(run, item);
     int64_t way = item->op_start - item->start, typical = run->replay->typical_ns;
-    bool queued = stream->was > item->start + typical / 2;
+    bool queued = before.was > item->start + typical / 2;
     if (way > typical && queued)
         way = typical;
     if (way > typical)
         way = typical + (int64_t)((double)(way - typical) * stays);
     if (run->edit->free_launch)
         way = prof_min(way, NODE_NS);
-    int64_t gap = queued && item->op_start > stream->was ? item->op_start - stream->was : 0;
+    const struct stream_clock *own = &run->streams[item->stream];
+    int64_t gap = queued && (item->op_start > before.was || before.is != &own->is)
+                      ? item->op_start - before.was
+                      : 0;
     if (run->edit->free_launch)
         gap = prof_min(gap, NODE_NS);
-    const struct stream_clock *own = &run->streams[item->stream];
     /* Nodes of a graph, and queues without order. */
     int64_t beside = prof_max(own->was - item->op_start, 0);
     struct moment start =
         later(spend_on(now, PROF_LIMIT_LAUNCH, way), spend_on(own->is, PROF_LIMIT_KERNEL, -beside));
-    return queued && !beside ? later(start, spend_on(stream->is, PROF_LIMIT_LAUNCH, gap)) : start;
+    return queued && !beside ? later(start, spend_on(*before.is, PROF_LIMIT_LAUNCH, gap)) : start;
 }
 
 /* What it takes once the last rank has come; below 0: it did not wait for that. */
@@ -254,6 +268,7 @@ static struct moment replay_op(struct run *run, size_t index, struct moment now,
     end = spend_on(end, what, gone ? 0 : edited_duration(run, item, edit, merged));
     run->ends[index] = end;
     stream->was = prof_max(stream->was, was);
+    stream->recent[stream->next++ % RECENT] = (uint32_t)index + 1;
     use_stream(&run->cursors[item->process], item->stream);
     if (edit->beside)
         *copies_beside(run, item) = end;
