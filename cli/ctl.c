@@ -255,10 +255,7 @@ static int print_status(const struct ctl_target *target, struct control *control
     prof_json_string(&json, "capture_range", range[0] ? range : NULL);
     prof_json_uint(&json, "processes", processes);
     prof_json_uint(&json, "perfkit_pid", page->owner);
-    if (program)
-        prof_json_uint(&json, "program_pid", program);
-    else
-        prof_json_null(&json, "program_pid");
+    prof_json_known(&json, "program_pid", program ? (int64_t)program : PROF_UNKNOWN);
     prof_json_end(&json);
     return cli_finish_json("ctl", &json);
 }

@@ -40,26 +40,21 @@ static void begin_sample(const struct page *page)
     fprintf(page->out, "%s%s", page->family.name, prof_report_prometheus_suffix(&page->family));
 }
 
-/* `labels`: without brackets, "" = none. */
-static void put_sample_int(const struct page *page, const char *labels, int64_t value)
+/* `labels`: without brackets. */
+static void put_sample(const struct page *page, const char *labels, bool time, int64_t value)
 {
     begin_sample(page);
-    fprintf(page->out, *labels ? "{%s} %" PRId64 "\n" : "%s %" PRId64 "\n", labels, value);
+    fprintf(page->out, "{%s} ", labels);
+    prof_report_prometheus_value(page->out, time, value);
 }
 
+/* "" = no labels. */
 static void put_sample_real(const struct page *page, const char *labels, double value)
 {
     if (isnan(value))
         return;
     begin_sample(page);
     fprintf(page->out, *labels ? "{%s} %.15g\n" : "%s %.15g\n", labels, value);
-}
-
-static void put_sample_seconds(const struct page *page, const char *labels, int64_t ns)
-{
-    begin_sample(page);
-    fprintf(page->out, "{%s} ", labels);
-    prof_report_prometheus_seconds(page->out, ns);
 }
 
 static void put_one(struct page *page, const char *name, const char *type, const char *unit,
@@ -167,10 +162,7 @@ static void put_device_counters(struct page *page, const struct serve_metrics *m
             const struct serve_sum *sum = d % 2 ? &its->copies : &its->kernels;
             snprintf(labels, sizeof labels, "%s,operation=\"%s\"", of->list[d / 2],
                      d % 2 ? "memcpy_memset" : "kernel");
-            if (f)
-                put_sample_seconds(page, labels, sum->ns);
-            else
-                put_sample_int(page, labels, sum->count);
+            put_sample(page, labels, f, f ? sum->ns : sum->count);
         }
     }
 }
@@ -180,10 +172,7 @@ static void put_kernel(const struct page *page, const char *device, const char *
 {
     begin_sample(page);
     fprintf(page->out, "{%s,%s} ", device, kernel);
-    if (time)
-        prof_report_prometheus_seconds(page->out, ns);
-    else
-        fprintf(page->out, "%" PRId64 "\n", count);
+    prof_report_prometheus_value(page->out, time, time ? ns : count);
 }
 
 static void put_kernel_counters(struct page *page, const struct serve_metrics *m,
@@ -250,11 +239,9 @@ static void add_line_values(struct line *line, const int64_t values[3])
 
 static void put_line_values(struct page *page, const struct lines *lines, int value)
 {
+    bool time = strstr(page->family.name, "_seconds");
     for (size_t i = 0; i < lines->count; i++)
-        if (strstr(page->family.name, "_seconds"))
-            put_sample_seconds(page, lines->list[i].labels, lines->list[i].values[value]);
-        else
-            put_sample_int(page, lines->list[i].labels, lines->list[i].values[value]);
+        put_sample(page, lines->list[i].labels, time, lines->list[i].values[value]);
 }
 
 /* Memcpys, or memsets, by the labels that `perfkit report --prometheus` gives them. */
@@ -319,13 +306,8 @@ static void put_process_metrics(struct page *page, const struct serve_metrics *m
             if (p->values.command)
                 prof_report_prometheus_label(page->out, false, "command", p->values.command);
             fputs("} ", page->out);
-            if (f == 1)
-                prof_report_prometheus_seconds(page->out, p->kernel_ns);
-            else
-                fprintf(page->out, "%" PRId64 "\n",
-                        f == 0   ? p->kernels
-                        : f == 2 ? p->copy_bytes
-                                 : p->live_bytes);
+            const int64_t values[] = {p->kernels, p->kernel_ns, p->copy_bytes, p->live_bytes};
+            prof_report_prometheus_value(page->out, f == 1, values[f]);
         }
     }
 }
@@ -345,10 +327,11 @@ static void put_iteration_histogram(struct page *page, const struct serve_metric
         if (bucket)
             fprintf(page->out, ",le=\"%s\"", i < SERVE_BUCKETS ? serve_bounds[i].text : "+Inf");
         fputs("} ", page->out);
-        if (i == SERVE_BUCKETS + 1)
-            prof_report_prometheus_seconds(page->out, m->iteration_ns);
-        else
-            fprintf(page->out, "%" PRId64 "\n", i < SERVE_BUCKETS ? m->buckets[i] : m->iterations);
+        bool time = i == SERVE_BUCKETS + 1;
+        prof_report_prometheus_value(page->out, time,
+                                     time                ? m->iteration_ns
+                                     : i < SERVE_BUCKETS ? m->buckets[i]
+                                                         : m->iterations);
     }
 }
 
@@ -361,7 +344,7 @@ static void put_capture_metrics(struct page *page, const struct serve_metrics *m
                  "1 for the state that the capture is in.");
     for (size_t i = 0; i < SERVE_STATES; i++) {
         snprintf(label, sizeof label, "state=\"%s\"", serve_states[i]);
-        put_sample_int(page, label, serve_states[i] == now);
+        put_sample(page, label, false, serve_states[i] == now);
     }
     if (!model)
         return;
@@ -377,7 +360,7 @@ static void put_capture_metrics(struct page *page, const struct serve_metrics *m
         begin_known(page, PROF_FAMILY_START);
         begin_sample(page);
         fputc(' ', page->out);
-        prof_report_prometheus_seconds(page->out, model->info.start_realtime_ns);
+        prof_report_prometheus_value(page->out, true, model->info.start_realtime_ns);
     }
     put_one(page, "perfkit_capture_age_seconds", "gauge", "seconds",
             "Since these figures of a recording were read.",

@@ -155,10 +155,7 @@ static void put_balances(struct prof_json *json, const char *key, const struct p
         const struct prof_balance *row = &rows[i];
         prof_json_object(json, NULL);
         prof_json_string(json, "subject", row->subject);
-        if (row->process)
-            prof_json_int(json, "process", row->process);
-        else
-            prof_json_null(json, "process");
+        put_id(json, "process", row->process);
         prof_json_known(json, "called", row->called);
         prof_json_known(json, "recorded", row->recorded);
         prof_json_known(json, "failed", row->failed);
@@ -212,10 +209,7 @@ void prof_report_json_trust(struct prof_json *json, const struct prof_report_dat
         prof_json_object(json, NULL);
         prof_json_string(json, "level", trust_levels[statement->level]);
         prof_json_string(json, "code", statement->code);
-        if (statement->process)
-            prof_json_int(json, "process", statement->process);
-        else
-            prof_json_null(json, "process");
+        put_id(json, "process", statement->process);
         prof_json_string(json, "text", statement->text);
         prof_json_end(json);
     }

@@ -309,11 +309,13 @@ static void put_family_header(FILE *out, const char *name, const char *type, con
         out, &(struct prof_report_family){.name = name, .type = type, .help = help}, false);
 }
 
-void prof_report_prometheus_seconds(FILE *out, int64_t ns)
+void prof_report_prometheus_value(FILE *out, bool time, int64_t value)
 {
-    if (ns < 0)
-        ns = 0;
-    fprintf(out, "%" PRId64 ".%09" PRId64 "\n", ns / 1000000000, ns % 1000000000);
+    int64_t ns = value < 0 ? 0 : value;
+    if (time)
+        fprintf(out, "%" PRId64 ".%09" PRId64 "\n", ns / 1000000000, ns % 1000000000);
+    else
+        fprintf(out, "%" PRId64 "\n", value);
 }
 
 static void put_lines(FILE *out, const struct page *page, size_t offset,
@@ -326,7 +328,7 @@ static void put_lines(FILE *out, const struct page *page, size_t offset,
             fprintf(out, "%s%s{%s} ", family->name, prof_report_prometheus_suffix(family),
                     lines->list.data[i].labels);
             if (value == TIME_NS)
-                prof_report_prometheus_seconds(out, lines->list.data[i].values[value]);
+                prof_report_prometheus_value(out, true, lines->list.data[i].values[value]);
             else
                 fprintf(out, "%" PRId64 "\n", lines->list.data[i].values[value]);
         }
@@ -348,7 +350,7 @@ static void put_busy_ratio(FILE *out, const struct page *page)
                       "Time in which kernels, memcpys or memsets ran on the device.");
     for (size_t p = 0; p < page->parts.count; p++) {
         fprintf(out, "perfkit_gpu_busy_seconds_total{%s} ", page->parts.data[p].labels);
-        prof_report_prometheus_seconds(out, page->parts.data[p].busy->busy_ns);
+        prof_report_prometheus_value(out, true, page->parts.data[p].busy->busy_ns);
     }
     put_family_header(out, "perfkit_gpu_energy_joules", "counter",
                       "Energy of the device's board while its counter was read.");
@@ -376,13 +378,13 @@ static void put_capture(FILE *out, const struct page *page, const struct prof_tr
     if (info->start_realtime_ns > 0) {
         prof_report_prometheus_head(out, &prof_report_families[PROF_FAMILY_START], false);
         fputs("perfkit_capture_start_time_seconds ", out);
-        prof_report_prometheus_seconds(out, info->start_realtime_ns);
+        prof_report_prometheus_value(out, true, info->start_realtime_ns);
     }
     if (info->duration_ns >= 0) {
         put_family_header(out, "perfkit_capture_duration_seconds", "gauge",
                           "How long the program ran.");
         fputs("perfkit_capture_duration_seconds ", out);
-        prof_report_prometheus_seconds(out, info->duration_ns);
+        prof_report_prometheus_value(out, true, info->duration_ns);
     }
 }
 

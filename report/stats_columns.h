@@ -67,6 +67,13 @@ const char *prof_stat_style(enum prof_range_style style);
 /* "[CUDA memcpy Host-to-Device]", "[OpenCL memset]"; static. */
 const char *prof_stat_operation(const char *api, int kind);
 
+/* Bytes a second. */
+static inline struct prof_report_value prof_stat_rate(int64_t bytes, int64_t ns)
+{
+    bool known = bytes != PROF_UNKNOWN && ns != PROF_UNKNOWN && ns > 0;
+    return prof_report_real(known ? (double)bytes * 1e9 / (double)ns : (double)NAN);
+}
+
 /* "   4    1    1"; NULL when one of the three is not known. */
 const char *prof_stat_xyz(const int64_t xyz[3], char *out, size_t size);
 

@@ -294,10 +294,7 @@ static struct prof_report_value throughput(const struct prof_report_data *data, 
     const struct prof_migration_row *its = &((const struct migration_line *)row)->row;
     int64_t bytes = known_sum(its->htod_bytes, its->dtoh_bytes);
     int64_t ns = known_sum(its->htod_ns, its->dtoh_ns);
-    if (bytes == PROF_UNKNOWN || ns == PROF_UNKNOWN || ns <= 0)
-        return (struct prof_report_value){0};
-    return (struct prof_report_value){.kind = PROF_VALUE_REAL,
-                                      .real = (double)bytes * 1e9 / (double)ns};
+    return prof_stat_rate(bytes, ns);
 }
 
 const struct prof_report_column prof_stat_um_sum_columns[] = {

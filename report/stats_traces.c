@@ -84,15 +84,7 @@ static struct prof_report_value work_number(const struct prof_report_data *data,
         shared_number(of_graph ? PROF_EVENT_GRAPH : e->kind, e->id, e->correlation));
 }
 
-static struct prof_report_value work_rate(const struct prof_report_data *data, const void *row)
-{
-    (void)data;
-    const struct prof_event *e = event_of(row);
-    if (e->bytes == PROF_UNKNOWN || e->duration_ns == PROF_UNKNOWN || e->duration_ns <= 0)
-        return (struct prof_report_value){0};
-    return (struct prof_report_value){.kind = PROF_VALUE_REAL,
-                                      .real = (double)e->bytes * 1e9 / (double)e->duration_ns};
-}
+CELL(work_rate, prof_stat_rate(event_of(row)->bytes, event_of(row)->duration_ns))
 
 /* In the order of transfer.source_kind. */
 static struct prof_report_value trace_memory_kind(int kind)

@@ -5,12 +5,8 @@
 
 static struct prof_report_value share_value(int64_t part, int64_t whole)
 {
-    struct prof_report_value value = {0};
-    if (part != PROF_UNKNOWN && whole > 0) {
-        value.kind = PROF_VALUE_REAL;
-        value.real = (double)part / (double)whole;
-    }
-    return value;
+    bool known = part != PROF_UNKNOWN && whole > 0;
+    return prof_report_real(known ? (double)part / (double)whole : (double)NAN);
 }
 
 #define UTIL(row) ((const struct prof_utilisation_row *)(row))

@@ -224,10 +224,8 @@ static struct prof_report_value cpu_idle_share(const struct prof_report_data *da
 {
     const struct prof_cpu_times *all = launches ? &data->cpu.launching : &data->cpu.others;
     int64_t sum = prof_cpu_total(all->idle_ns);
-    if (sum <= 0)
-        return (struct prof_report_value){.kind = PROF_VALUE_NONE};
-    return (struct prof_report_value){.kind = PROF_VALUE_REAL,
-                                      .real = (double)prof_cpu_total(times->idle_ns) / (double)sum};
+    return prof_report_real(sum > 0 ? (double)prof_cpu_total(times->idle_ns) / (double)sum
+                                    : (double)NAN);
 }
 
 /* Idle time is not known where no device did anything. */

@@ -335,15 +335,9 @@ const struct prof_report_table prof_report_ranges_table = {
 CELL(line_pass, prof_report_text(LINE(row)->backward ? "backward" : NULL))
 
 /* Of the line's device time. */
-static struct prof_report_value line_work_share(const struct prof_report_data *data,
-                                                const void *row)
-{
-    (void)data;
-    if (LINE(row)->device_ns <= 0)
-        return (struct prof_report_value){.kind = PROF_VALUE_NONE};
-    return (struct prof_report_value){
-        .kind = PROF_VALUE_REAL, .real = (double)LINE(row)->work_ns / (double)LINE(row)->device_ns};
-}
+CELL(line_work_share, prof_report_real(LINE(row)->device_ns > 0 ? (double)LINE(row)->work_ns /
+                                                                      (double)LINE(row)->device_ns
+                                                                : (double)NAN))
 
 static const struct prof_report_column line_columns[] = {
     INT64("total_ns", "Total", NS, 1, prof_launch_line, device_ns),

@@ -82,8 +82,8 @@ const char *prof_report_prometheus_suffix(const struct prof_report_family *famil
 void prof_report_prometheus_label(FILE *out, bool first, const char *label, const char *name);
 /* gpu="0",UUID="...",model="...",hostname="...". `device`, `host` NULL: not known. */
 void prof_report_prometheus_device(FILE *out, const struct prof_device *device, const char *host);
-/* Exactly, and the end of the line: a double would round large times. */
-void prof_report_prometheus_seconds(FILE *out, int64_t ns);
+/* Exactly, and the end of the line: a double would round large times. `time`: ns, as seconds. */
+void prof_report_prometheus_value(FILE *out, bool time, int64_t value);
 
 /* What a document of the summary formats is made of: tables, and what is before and after them. */
 struct prof_report_document {
