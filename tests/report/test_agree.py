@@ -416,7 +416,7 @@ SEVERITIES = ["critical", "warning", "info"]
 
 def check_finding(finding):
     """What does not hold of it."""
-    seen = re.sub(r"\w[\w:]*<(?:.*>(\(.*?\))?|[^<>]*?\.\.\.)", "", finding["seen"])  # a name of C++, cut or whole
+    seen = re.sub(r"\w[\w:]*<(?:.*>(\(.*?\))?|[^>]*?\.\.\.)", "", finding["seen"])  # a name of C++, cut or whole
     numbers = {n["name"]: n for n in finding["numbers"]}
     if finding["bound_ns"] is not None and finding["bound_formula"]:
         value, sign = 0, 1
