@@ -259,6 +259,12 @@ static bool add_html_event(struct prof_html_events *e, const struct prof_event *
         !(copies ? add_copy_name(e, event, &entry.name) : add_name(e, event->name, &entry.name)) ||
         !add_event_stack(e, event, &entry))
         return false;
+    uint32_t domain;
+    if (lane == PROF_HTML_RANGES && event->domain) {
+        if (!add_name(e, event->domain, &domain))
+            return false;
+        entry.extra |= ((int64_t)domain + 1) * 2;
+    }
     return prof_html_place_event(e, &entry);
 }
 

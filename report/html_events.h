@@ -47,8 +47,8 @@ struct prof_html_event {
     int64_t busy;            /* sum of the durations of the events merged into this */
     int64_t longest;         /* duration of the one that gave its name */
     int64_t link;            /* same number on a call and its device record; 0 = none */
-    int64_t extra; /* kernel: config id; copy, fill: bytes; call: its error, 0 = none; range: 1 =
-                      open at the end */
+    int64_t extra; /* kernel: config id; copy, fill: bytes; call: its error, 0 = none; range: bit
+                      0 = open at the end, above it the name of its domain, from 1 */
     uint32_t name, track, row, count;
     uint32_t stack; /* node of stacks; 0 = none, or that of its call */
     enum prof_html_kind kind;

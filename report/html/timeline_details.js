@@ -29,7 +29,8 @@
       case 'copy': case 'fill':
         return e.extra < 0 ? [] : [f.bytes(e.extra)].concat(e.duration > 0 ? f.rate((e.extra * 1e9) / e.duration) : []);
       case 'call': case 'wait': return e.extra ? ['failed, error ' + e.extra] : [];
-      case 'range': return e.extra === 1 ? ['still open at the end of the capture'] : [];
+      case 'range': case 'mark':
+        return (e.extra > 1 ? ['domain ' + model.domain(e.extra)] : []).concat(e.extra % 2 ? ['still open at the end of the capture'] : []);
       default: return [];
     }
   }

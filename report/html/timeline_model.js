@@ -118,6 +118,9 @@
       return frames;
     };
 
+    /* The NVTX domain of a range or mark with this `extra`, '' of the default one. */
+    model.domain = (extra) => (extra > 1 ? head.names[Math.floor(extra / 2) - 1] : '');
+
     model.event = (i) => ({ i, track: model.trackOf(i), name: model.names[e.name[i]], kind: model.kindOf(i),
       start: start[i], duration: e.unended[i] ? -1 : end[i] - start[i], count: model.countOf(i),
       busy: e.busy ? e.busy[i] : end[i] - start[i], extra: e.extra[i] });

@@ -48,7 +48,7 @@
   }
 
   /* The events that are instances of `at`: of these kinds, of this name (or other), whose name begins with the word `prefix`,
-   * of so many bytes [low, high), with this shape of grid and block, whose name is `like` that, on this device, stream or thread, of this process, launched by this call,
+   * of this NVTX domain, of so many bytes [low, high), with this shape of grid and block, whose name is `like` that, on this device, stream or thread, of this process, launched by this call,
    * within ranges of these names, called from these functions, from the line `place`; of: those of this capture, or 'all'. What is not given is not asked. */
   function pickInstances(model, at) {
     const e = model.events, wanted = [at.name, at.other].map((name) => (name === '' ? '(empty)' : name));
@@ -62,6 +62,7 @@
     }
     if (at.bytes) tests.push((i) => e.extra[i] >= at.bytes[0] && (P.unknown(at.bytes[1]) || e.extra[i] < at.bytes[1]));
     if (at.shape) tests.push((i) => (model.configs[e.extra[i]] || []).slice(0, 6).join() === at.shape.join());
+    if ('domain' in at) tests.push((i) => model.domain(e.extra[i]) === at.domain);
     if ('call' in at) tests.push((i) => model.other(i) >= 0 && model.names[e.name[model.other(i)]] === at.call);
     if (/:\d+\)$/.test(at.place || '')) {
       tests.push((i) => model.stack(i).some((frame) => frame.name + ' (' + (frame.file || '').replace(/.*\//, '') + ':' + frame.line + ')' === at.place));
@@ -96,7 +97,7 @@
   const kernel = (at) => ({ kinds: ['kernel'], name: at('name'), other: at('full_name') });
   const call = (at) => ({ kinds: CALLS, name: at('name') });
   const wait = (at) => ({ kinds: CALLS, name: at('name') || at('kind') });
-  const range = (at) => ({ kinds: ['range', 'mark'], name: at('name') });
+  const range = (at) => Object.assign({ kinds: ['range', 'mark'], name: at('name') }, at('domain') === undefined ? {} : { domain: at('domain') || '' });
   const overhead = (at) => ({ kinds: ['overhead'], name: at('name') });
   const site = (at) => ({ path: (at('path') || '').split(' > '), place: at('name') });
   /* "train/step": ranges step within ranges train. */

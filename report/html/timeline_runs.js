@@ -32,6 +32,8 @@
   P.joinTimelines = function (a, b, k) {
     const n = a.events.n, kernel = a.kinds.indexOf('kernel'), head = Object.assign({}, a.head), { label } = P.runs[k];
     b.events.extra.forEach((v, i) => { if (v && b.events.kind[i] === kernel) b.events.extra[i] = v + k * CONFIGS; });
+    const ranges = ['range', 'mark'].map((word) => a.kinds.indexOf(word));
+    b.events.extra.forEach((v, i) => { if (v > 1 && ranges.includes(b.events.kind[i])) b.events.extra[i] = v + 2 * a.head.names.length; });
     b.events.name = b.events.name.map((v) => v + a.head.names.length);
     b.events.other = shifted(b.events.other, n);
     b.rows.forEach((row) => { row.t += a.head.tracks.length; row.first += n; });

@@ -510,6 +510,10 @@ const tests = {
     assert.ok(own !== base && dom.flame[2][1] > 0);
     assert.deepStrictEqual(dom.was, [['step', 'old/step', true, true]], 'a range of another name is compared');
     assert.deepStrictEqual(dom.marked, [1, jsons[0].kernels.rows.find((row) => row.name === 'softmax').count], 'in the capture that is drawn');
+    const domains = await browser.run(`const t = perfkit.timelineView, marked = async (domain) => {
+      await perfkit_timeline.mark({ kinds: ['range'], name: 'data', domain, of: 'all' }); return t.view.marks.found.length; };
+      return (async () => [await marked('loader'), perfkit.describe(t.model, t.view.marks.found[119]).text.includes('domain loader'), await marked('')])();`);
+    assert.deepStrictEqual(domains, [120, true, 0], 'ranges by their domain, in each capture');
     /* Everything unfolded, and a legend with the longest words that there are. */
     await browser.run(`document.querySelectorAll('details').forEach((details) => { details.open = true; });
       [...document.querySelectorAll('button')].filter((button) => button.textContent.startsWith('Show all')).forEach((button) => button.click());
