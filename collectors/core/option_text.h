@@ -18,6 +18,19 @@ static inline enum wire_window_reason option_capture(void)
                                                   : WIRE_WINDOW_UNKNOWN;
 }
 
+/* Is the word one of a list ("cuda+nvtx+opencl")? */
+static inline bool option_lists(const char *list, const char *word)
+{
+    size_t length = strlen(word);
+    for (const char *at = list; *at;) {
+        const char *end = strchrnul(at, '+');
+        if ((size_t)(end - at) == length && memcmp(at, word, length) == 0)
+            return true;
+        at = *end ? end + 1 : end;
+    }
+    return false;
+}
+
 static inline unsigned option_digit(char c)
 {
     return c >= '0' && c <= '9'   ? (unsigned)(c - '0')

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "collectors/core/collector.h"
+#include "collectors/core/option_text.h"
 #include "collectors/core/state.h"
 
 #define DEFAULT_SPOOL_LIMIT (1ull << 30)
@@ -96,16 +97,7 @@ bool collector_option(const char *name, char *value, size_t size)
 bool collector_traces(const char *domain)
 {
     char list[128];
-    if (!collector_option("trace", list, sizeof list))
-        return true;
-    size_t length = strlen(domain);
-    for (const char *at = list; *at;) {
-        const char *end = strchrnul(at, '+');
-        if ((size_t)(end - at) == length && memcmp(at, domain, length) == 0)
-            return true;
-        at = *end ? end + 1 : end;
-    }
-    return false;
+    return !collector_option("trace", list, sizeof list) || option_lists(list, domain);
 }
 
 uint64_t core_spool_limit(void)

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "collectors/core/collector.h"
+#include "collectors/core/option_text.h"
 #include "collectors/host/host.h"
 #include "libprof/spool/lifecycle.h"
 
@@ -109,19 +110,6 @@ static const char *find_part(const char *list, const char *part, size_t bytes)
     return NULL;
 }
 
-/* Is `domain` among those that perfkit injects, "cuda+nvtx+opencl"? */
-static bool names_domain(const char *list, const char *domain)
-{
-    size_t length = strlen(domain);
-    for (const char *at = list; *at;) {
-        const char *end = strchrnul(at, '+');
-        if ((size_t)(end - at) == length && memcmp(at, domain, length) == 0)
-            return true;
-        at = *end ? end + 1 : end;
-    }
-    return false;
-}
-
 /* Does the value of variable i let the collector in? */
 static bool lets_in(size_t i, const char *value)
 {
@@ -138,7 +126,7 @@ static uint32_t adopt(void)
     if (!kept_preload || !collector_option("inject", domains, sizeof domains))
         return 0;
     for (size_t i = 0; i < VARIABLES; i++) {
-        if (!variable[i].domain || !names_domain(domains, variable[i].domain))
+        if (!variable[i].domain || !option_lists(domains, variable[i].domain))
             continue;
         injected |= 1u << i;
         const char *value = kept[i] ? kept[i] + variable[i].length : "";

@@ -2,16 +2,15 @@
  * project's memory, so it is never written to before it is known to be ours and whole, and always
  * with a rollback journal synced to disk: a CI job may be killed at any instant. */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "libprof/base/format.h"
 #include "libprof/store/baseline_file.h"
+#include "libprof/store/capture_file.h"
 #include "libprof/store/schema.h"
 #include "libprof/store/store.h"
 
@@ -186,46 +185,32 @@ enum prof_status prof_baseline_unknown(const struct prof_baseline_file *file, co
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-static uint32_t big_endian(const unsigned char *at)
-{
-    return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
-}
-
 /* Checks of the first bytes, before SQLite opens the file: it would take part in the locks of
  * another program's database, and might play back its journal. */
 static enum prof_status check_baseline_header(const char *path, bool *exists,
                                               struct prof_error *err)
 {
-    unsigned char head[100];
-    struct stat info;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    *exists = fd >= 0;
-    if (fd < 0 && errno == ENOENT)
+    struct capture_head head;
+    struct prof_error why;
+    enum prof_status status = capture_read_head(path, &head, &why);
+    *exists = status != PROF_NOTFOUND;
+    if (!*exists)
         return PROF_OK;
-    if (fd < 0)
-        return prof_fail_errno(err, PROF_IO, "cannot read %s", path);
-    bool known = !fstat(fd, &info), regular = known && S_ISREG(info.st_mode);
-    ssize_t got = regular ? pread(fd, head, sizeof head, 0) : -1;
-    int reason = errno;
-    close(fd);
-    errno = reason;
-    if (known && !regular)
-        return prof_fail(err, PROF_FORMAT, "%s is not a regular file", path);
-    if (got < 0)
-        return prof_fail_errno(err, PROF_IO, "cannot read %s", path);
-    if (got == 0) /* another process is making it */
+    if (status) /* what a gate cannot read has failed, it is not called wrongly */
+        return prof_fail(err, status == PROF_ACCESS ? PROF_IO : status, "%s", why.message);
+    if (!head.got) /* another process is making it */
         return PROF_OK;
-    if (got < 16 || memcmp(head, "SQLite format 3", 16))
+    if (!capture_head_is_sqlite(&head))
         return prof_fail(err, PROF_FORMAT,
                          "%s is not a file of baselines: give the one that "
                          "perfkit baseline save wrote",
                          path);
-    if (got < (ssize_t)sizeof head)
+    if (head.got < sizeof head.bytes)
         return prof_fail(err, PROF_CORRUPT, "%s is cut short: put a copy in its place", path);
-    if (big_endian(head + 68) == PROF_BASELINE_APPLICATION_ID)
+    if (capture_head_application(&head) == PROF_BASELINE_APPLICATION_ID)
         return PROF_OK;
     return prof_fail(err, PROF_FORMAT, "%s is %s, not a file of baselines: give another name", path,
-                     big_endian(head + 68) == PROF_APPLICATION_ID
+                     capture_head_application(&head) == PROF_APPLICATION_ID
                          ? "a capture"
                          : "an SQLite file of another program");
 }

@@ -23,7 +23,6 @@ enum {
     HEAD_WAL = 2, /* of these two */
     HEAD_USER_VERSION = 60,
     HEAD_APPLICATION_ID = 68,
-    HEAD_BYTES = 100
 };
 #define HEAD_MAGIC "SQLite format 3" /* with its NUL */
 
@@ -147,19 +146,68 @@ bool capture_sync_file(const char *path)
     return ok;
 }
 
-static uint32_t head_number(const unsigned char head[HEAD_BYTES], int at)
+char *capture_uri(const char *path, const char *how)
 {
-    return (uint32_t)head[at] << 24 | (uint32_t)head[at + 1] << 16 | (uint32_t)head[at + 2] << 8 |
-           head[at + 3];
+    sqlite3_str *uri = sqlite3_str_new(NULL);
+    sqlite3_str_appendall(uri, "file:");
+    for (; *path; path++) {
+        if (strchr("%?#", *path))
+            sqlite3_str_appendf(uri, "%%%02X", (unsigned)(unsigned char)*path);
+        else
+            sqlite3_str_appendchar(uri, 1, *path);
+    }
+    sqlite3_str_appendf(uri, "?%s", how);
+    return sqlite3_str_finish(uri);
+}
+
+/* ---- the header ------------------------------------------------------------------------------ */
+
+enum prof_status capture_read_head(const char *path, struct capture_head *head,
+                                   struct prof_error *err)
+{
+    struct stat info;
+    *head = (struct capture_head){.got = 0};
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return errno == ENOENT ? prof_fail(err, PROF_NOTFOUND, "%s: no such file", path)
+                               : prof_fail_errno(err, PROF_ACCESS, "cannot read %s", path);
+    bool known = !fstat(fd, &info), regular = known && S_ISREG(info.st_mode);
+    ssize_t got = regular ? pread(fd, head->bytes, sizeof head->bytes, 0) : -1;
+    int reason = errno;
+    close(fd);
+    errno = reason;
+    if (known && !regular)
+        return prof_fail(err, PROF_FORMAT, "%s is not a regular file", path);
+    if (got < 0)
+        return prof_fail_errno(err, PROF_IO, "cannot read %s", path);
+    head->got = (size_t)got;
+    head->file_bytes = (uint64_t)info.st_size;
+    return PROF_OK;
+}
+
+bool capture_head_is_sqlite(const struct capture_head *head)
+{
+    return !memcmp(head->bytes, HEAD_MAGIC, sizeof HEAD_MAGIC);
+}
+
+static uint32_t head_number(const struct capture_head *head, int at)
+{
+    const unsigned char *b = head->bytes + at;
+    return (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3];
+}
+
+uint32_t capture_head_application(const struct capture_head *head)
+{
+    return head_number(head, HEAD_APPLICATION_ID);
 }
 
 /* Does the file end within a page? SQLite reads such a page as if zeros followed. While a file is
  * written (it has a -wal beside it) this may be so for a moment. */
-static bool ends_within_page(const char *path, uint64_t bytes, const unsigned char head[HEAD_BYTES])
+static bool ends_within_page(const char *path, const struct capture_head *head)
 {
-    uint32_t page = (uint32_t)head[HEAD_PAGE_BYTES] << 8 | head[HEAD_PAGE_BYTES + 1];
+    uint32_t page = head_number(head, HEAD_PAGE_BYTES) >> 16;
     page = page == 1 ? 65536 : page;
-    return page >= 512 && bytes % page != 0 && capture_side_bytes(path, "-wal") < 0;
+    return page >= 512 && head->file_bytes % page != 0 && capture_side_bytes(path, "-wal") < 0;
 }
 
 /* Is it a file of another tool that perfkit import reads? */
@@ -174,29 +222,14 @@ enum prof_status capture_check_header(const char *path, struct prof_error *err)
 {
     if (capture_is_written_here(path))
         return PROF_OK;
-    unsigned char head[HEAD_BYTES];
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0)
-        return errno == ENOENT ? prof_fail(err, PROF_NOTFOUND, "%s: no such file", path)
-                               : prof_fail_errno(err, PROF_ACCESS, "cannot read %s", path);
-    struct stat info;
-    ssize_t got = -1;
-    bool known = !fstat(fd, &info), regular = known && S_ISREG(info.st_mode);
-    if (regular)
-        got = pread(fd, head, sizeof head, 0);
-    int reason = errno;
-    close(fd);
-    errno = reason;
-    if (known && !regular)
-        return prof_fail(err, PROF_FORMAT, "%s is not a regular file", path);
-    if (got < 0)
-        return prof_fail_errno(err, PROF_IO, "cannot read %s", path);
-    if (!got)
+    struct capture_head head;
+    PROF_TRY(capture_read_head(path, &head, err));
+    if (!head.got)
         return prof_fail(err, PROF_FORMAT,
                          "%s is empty (in a network folder, until its run ends): else record anew",
                          path);
-    if (got < (ssize_t)sizeof HEAD_MAGIC || memcmp(head, HEAD_MAGIC, sizeof HEAD_MAGIC))
-        return is_importable(path, head)
+    if (!capture_head_is_sqlite(&head))
+        return is_importable(path, head.bytes)
                    ? prof_fail(err, PROF_FORMAT,
                                "%s is a file of another tool: `perfkit import %s` makes a capture "
                                "of it",
@@ -205,10 +238,10 @@ enum prof_status capture_check_header(const char *path, struct prof_error *err)
                                "%s is not a perfkit capture (not an SQLite file): give the file "
                                "that perfkit run wrote",
                                path);
-    if (got < (ssize_t)sizeof head)
+    if (head.got < sizeof head.bytes)
         return prof_fail(err, PROF_CORRUPT, "%s is cut short: copy it again, or record anew", path);
-    uint32_t version = head_number(head, HEAD_USER_VERSION);
-    if (head_number(head, HEAD_APPLICATION_ID) != PROF_APPLICATION_ID)
+    uint32_t version = head_number(&head, HEAD_USER_VERSION);
+    if (capture_head_application(&head) != PROF_APPLICATION_ID)
         return prof_fail(err, PROF_FORMAT,
                          "%s is an SQLite file of another program: `perfkit import %s` makes a "
                          "capture of it if Nsight Systems or rocprofv3 wrote it",
@@ -218,7 +251,7 @@ enum prof_status capture_check_header(const char *path, struct prof_error *err)
                          "%s was written by a newer perfkit (format %u, this one reads up to %d): "
                          "update perfkit",
                          path, version, PROF_FORMAT_VERSION);
-    if (ends_within_page(path, (uint64_t)info.st_size, head))
+    if (ends_within_page(path, &head))
         return prof_fail(err, PROF_CORRUPT, "%s is cut short: copy it again, or record anew", path);
     return PROF_OK;
 }

@@ -41,6 +41,22 @@ int capture_nameless_file(const char *path);
 /* One sync of the finished file instead of SQLite's two of every page (log, then file). */
 bool capture_sync_file(const char *path);
 
+/* "file:PATH?how", of which SQLite reads no part of the path as its own; by sqlite3_malloc. */
+char *capture_uri(const char *path, const char *how);
+
+/* The first bytes of a file, which may be SQLite's; zeros where it has fewer. */
+struct capture_head {
+    unsigned char bytes[100];
+    size_t got;
+    uint64_t file_bytes;
+};
+
+/* PROF_NOTFOUND: no such file; PROF_FORMAT: not a regular one; PROF_ACCESS, PROF_IO. */
+enum prof_status capture_read_head(const char *path, struct capture_head *head,
+                                   struct prof_error *err);
+bool capture_head_is_sqlite(const struct capture_head *head);
+uint32_t capture_head_application(const struct capture_head *head); /* application_id */
+
 /* Checks of the first bytes of a file, before SQLite opens it. Not of one that this process writes:
  * to close any descriptor of a file takes away all locks that the process has on it (POSIX), and a
  * program that reads the capture then deletes its -wal file. */

@@ -143,23 +143,6 @@ static enum prof_status create(const char *path, bool overwrite, bool alone,
     return status;
 }
 
-/* "file:" URI of a path, for the immutable flag. */
-static char *immutable_uri(const char *path)
-{
-    char *uri = malloc(strlen(path) * 3 + 32), *out = uri;
-    if (!uri)
-        return NULL;
-    out += sprintf(out, "file:");
-    for (; *path; path++) {
-        if (strchr("%?#", *path))
-            out += sprintf(out, "%%%02X", (unsigned)*path);
-        else
-            *out++ = *path;
-    }
-    strcpy(out, "?immutable=1");
-    return uri;
-}
-
 /* A view in a table's place may be without end; none of ours is one. */
 static bool has_views_for_tables(sqlite3 *db)
 {
@@ -184,14 +167,14 @@ static int probe(sqlite3 *db)
 
 static int open_immutable(struct prof_store *store)
 {
-    char *uri = immutable_uri(store->path);
+    char *uri = capture_uri(store->path, "immutable=1");
     sqlite3_close(store->db);
     store->db = NULL;
     if (!uri)
         return SQLITE_NOMEM;
     int code = sqlite3_open_v2(uri, &store->db,
                                SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI, NULL);
-    free(uri);
+    sqlite3_free(uri);
     return code ? code : probe(store->db);
 }
 

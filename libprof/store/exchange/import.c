@@ -3,15 +3,14 @@
  * export, which can be sorted and joined in bounded memory, and those are read into the capture
  * through the ingest. */
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "libprof/store/capture_file.h"
 #include "libprof/store/exchange/nsys.h"
 #include "libprof/store/exchange/trace.h"
 #include "libprof/store/schema.h"
@@ -67,35 +66,21 @@ static enum prof_status fail_unknown(struct import *im, bool empty)
 
 static enum prof_status sniff(struct import *im, enum shape *shape)
 {
-    unsigned char head[100] = {0};
-    struct stat info;
-    int fd = open(im->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0)
-        return errno == ENOENT ? prof_fail(im->err, PROF_NOTFOUND, "%s: no such file", im->path)
-                               : prof_fail_errno(im->err, PROF_ACCESS, "cannot read %s", im->path);
-    bool known = !fstat(fd, &info), regular = known && S_ISREG(info.st_mode);
-    ssize_t got = regular ? read(fd, head, sizeof head) : -1;
-    int reason = errno;
-    close(fd);
-    errno = reason;
-    if (known && !regular)
-        return prof_fail(im->err, PROF_FORMAT, "%s is not a regular file", im->path);
-    if (got < 0)
-        return prof_fail_errno(im->err, PROF_IO, "cannot read %s", im->path);
-    size_t text = got >= 3 && !memcmp(head, "\xef\xbb\xbf", 3) ? 3 : 0;
-    while (text < (size_t)got && strchr(" \t\r\n", head[text]) && head[text])
+    struct capture_head read;
+    PROF_TRY(capture_read_head(im->path, &read, im->err));
+    const unsigned char *head = read.bytes;
+    size_t text = !memcmp(head, "\xef\xbb\xbf", 3) ? 3 : 0;
+    while (text < read.got && strchr(" \t\r\n", head[text]) && head[text])
         text++;
     *shape = SHAPE_TRACE;
-    if (got >= 2 && head[0] == 0x1f && head[1] == 0x8b)
+    if (head[0] == 0x1f && head[1] == 0x8b)
         return PROF_OK;
-    if (text < (size_t)got && (head[text] == '{' || head[text] == '['))
+    if (text < read.got && (head[text] == '{' || head[text] == '['))
         return PROF_OK;
     *shape = SHAPE_NSYS;
-    if (got < 16 || memcmp(head, "SQLite format 3", 16))
-        return fail_unknown(im, !got);
-    uint32_t application =
-        (uint32_t)head[68] << 24 | (uint32_t)head[69] << 16 | (uint32_t)head[70] << 8 | head[71];
-    return application == PROF_APPLICATION_ID
+    if (!capture_head_is_sqlite(&read))
+        return fail_unknown(im, !read.got);
+    return capture_head_application(&read) == PROF_APPLICATION_ID
                ? prof_fail(im->err, PROF_FORMAT,
                            "%s is a capture of perfkit already: give it to perfkit report",
                            im->path)
@@ -104,26 +89,11 @@ static enum prof_status sniff(struct import *im, enum shape *shape)
 
 /* ---- the source ------------------------------------------------------------------------------ */
 
-/* "file:" URI that opens without writing, not even a journal. */
-static char *read_only_uri(const char *path)
-{
-    sqlite3_str *uri = sqlite3_str_new(NULL);
-    sqlite3_str_appendall(uri, "file:");
-    for (; *path; path++) {
-        if (strchr("%?#", *path))
-            sqlite3_str_appendf(uri, "%%%02X", (unsigned)(unsigned char)*path);
-        else
-            sqlite3_str_appendchar(uri, 1, *path);
-    }
-    sqlite3_str_appendall(uri, "?mode=ro");
-    return sqlite3_str_finish(uri);
-}
-
 /* Attached, so that sorting happens in temporary files and views can be made beside it. */
 static enum prof_status attach(struct import *im, const char *file)
 {
     sqlite3_stmt *attach = NULL;
-    char *uri = read_only_uri(file);
+    char *uri = capture_uri(file, "mode=ro");
     enum prof_status status = PROF_OK;
     if (!uri)
         return prof_out_of_memory(im->err);
@@ -169,7 +139,7 @@ static enum prof_status stage_rocpd(struct import *im)
         return prof_out_of_memory(im->err);
     enum prof_status status = exchange_temporary(name, &im->stage, im->err);
     free(name);
-    char *uri = status ? NULL : read_only_uri(im->path);
+    char *uri = status ? NULL : capture_uri(im->path, "mode=ro");
     char *sql = sqlite3_mprintf("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA "
                                 "trusted_schema=OFF; ATTACH %Q AS src; BEGIN",
                                 uri ? uri : "");
