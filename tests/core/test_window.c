@@ -2,7 +2,6 @@
  * helper thread runs ticks. Every test
  * runs in a process of its own (Check forks), which is the collector's process; what it published
  * is read back from its spool. */
-#include <check.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -24,6 +23,7 @@
 #include "collectors/core/state.h"
 #include "libprof/base/clock.h"
 #include "libprof/spool/control.h"
+#include "tests/check_main.h"
 
 #define LATER_NS 60000000000u /* a change of then is one that iterations are waited for */
 
@@ -792,33 +792,10 @@ END_TEST
 
 int main(void)
 {
-    TCase *tests = tcase_create("window");
-    tcase_add_checked_fixture(tests, setup, NULL);
-    tcase_set_timeout(tests, 300);
-    tcase_add_test(tests, without_option);
-    tcase_add_loop_test(tests, no_good_page, 0, 7);
-    tcase_add_test(tests, opens_and_closes);
-    tcase_add_loop_test(tests, many_windows, 0, 2);
-    tcase_add_test(tests, born_late);
-    tcase_add_test(tests, missed_changes);
-    tcase_add_test(tests, many_changes);
-    tcase_add_test(tests, hostile_page);
-    tcase_add_test(tests, ranges_nest);
-    tcase_add_test(tests, threads_and_signals);
-    tcase_add_test(tests, forked);
-    tcase_add_test(tests, pauses);
-    tcase_add_test(tests, iteration_waits_for_the_switching);
-    tcase_add_test(tests, sampled);
-    tcase_add_test(tests, sampled_by_several);
-    tcase_add_test(tests, heartbeat);
-    tcase_add_test(tests, no_tick_during_a_death);
-    tcase_add_test(tests, not_under_perfkit);
-    tcase_add_test(tests, errno_kept);
-    Suite *suite = suite_create("window");
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return CHECK_RUN(
+        "window", setup, NULL, {without_option, 1}, {no_good_page, 7}, {opens_and_closes, 1},
+        {many_windows, 2}, {born_late, 1}, {missed_changes, 1}, {many_changes, 1},
+        {hostile_page, 1}, {ranges_nest, 1}, {threads_and_signals, 1}, {forked, 1}, {pauses, 1},
+        {iteration_waits_for_the_switching, 1}, {sampled, 1}, {sampled_by_several, 1},
+        {heartbeat, 1}, {no_tick_during_a_death, 1}, {not_under_perfkit, 1}, {errno_kept, 1});
 }
