@@ -261,7 +261,7 @@ int scenario_steps_end(void)
 {
     play_topology();
     play_wanted_launch();
-    play_pause_ms(400); /* it is known that CUDA is used */
+    play_pause_ms(400);                  /* it is known that CUDA is used */
     for (unsigned i = 0; i < 100; i++) { /* far shorter than CUDA is waited for */
         perfkit_range_push("step");
         play_wanted_launch();
