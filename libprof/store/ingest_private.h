@@ -1,19 +1,19 @@
 /* Shared by the ingest's files only; see ingest.h for what it does.
  *
- *   ingest.c           open, step, commit, finish   ingest_row.c       rows, and records that are
- * one ingest_capture.c   the row of the capture, the kernel filter ingest_lifecycle.c the table in
- * which processes announce themselves ingest_process.c   who they are   ingest_process_end.c  who
- * is alive, how they ended ingest_define.c    the definition stream of a spool: local ids to rows
- *   ingest_name.c      names of threads, and of objects known by the program's handles
- *   ingest_event.c     calls and device records, joined by correlation id
- *   ingest_command.c   the rows made of them
- *   ingest_range.c     NVTX   ingest_memory.c  allocations   ingest_blocks.c  PyTorch's blocks
- *   ingest_image.c     object files and where they are mapped   ingest_stack.c  call stacks, Python
- *   ingest_sampler.c   records of perfkit's samplers: hardware counters, samples of threads
- *   ingest_machine.c   what perfkit reads of GPUs and network ports beside the target
- *   ingest_ring.c      what leaves a recording with --ring   ingest_keep.c  what it keeps
- *   ingest_state.c     what must survive a killed perfkit: cursors, maps, unfinished records
- *   ingest_health.c    the trust block   ingest_foreign.c   records of other tools' files
+ * - ingest.c: open, step, commit, finish; ingest_row.c: rows, and records that are one
+ * - ingest_capture.c: the row of the capture, the kernel filter
+ * - ingest_lifecycle.c: the table in which processes announce themselves; ingest_process.c: who
+ * they are; ingest_process_end.c: who is alive, how they ended
+ * - ingest_define.c: the definition stream of a spool, local ids to rows; ingest_name.c: names of
+ *   threads, and of objects known by the program's handles
+ * - ingest_event.c: calls and device records, joined by correlation id; ingest_command.c: the rows
+ *   made of them; ingest_range.c: NVTX; ingest_memory.c: allocations; ingest_blocks.c: PyTorch's
+ * - ingest_image.c: object files and where they are mapped; ingest_stack.c: call stacks, Python
+ * - ingest_sampler.c: records of perfkit's samplers, hardware counters and samples of threads
+ * - ingest_machine.c: what perfkit reads of GPUs and network ports beside the target
+ * - ingest_ring.c: what leaves a recording with --ring; ingest_keep.c: what it keeps
+ * - ingest_state.c: what must survive a killed perfkit: cursors, maps, unfinished records
+ * - ingest_health.c: the trust block; ingest_foreign.c: records of other tools' files
  *
  * Unfinished things are kept as the wire records they came in, so that they can be written into the
  * store with each commit and fed again through the same code after a crash. */
