@@ -115,7 +115,7 @@
   /* What the rows of a table are on the timeline; of tables that are not here a moment leads there, or nothing. */
   const TABLES = {
     kernels: kernel, roofline: kernel, stalls: kernel, stall_lines: kernel, stall_code: kernel, api: call, waits: wait, ranges: range, roofline_ranges: range, overhead, jit: overhead,
-    iteration_series: phase, predictions: prediction, held: site, kept: site, brief: site, counters: kernel, exact_counts: kernel, collectives: collective, ranks: ofRank, rank_differences: ofRank, contexts: (at) => ({ kinds: DEVICE, pid: at('pid') }), devices: onDevice, states: onDevice,
+    pytorch: range, iteration_series: phase, predictions: prediction, held: site, kept: site, brief: site, counters: kernel, exact_counts: kernel, collectives: collective, ranks: ofRank, rank_differences: ofRank, contexts: (at) => ({ kinds: DEVICE, pid: at('pid') }), devices: onDevice, states: onDevice,
     roofline_configs: (at) => Object.assign(kernel(at), { shape: ['grid_x', 'grid_y', 'grid_z', 'block_x', 'block_y', 'block_z'].map(at) }),
     transfers: (at) => ({ kinds: ['copy', 'fill'], name: [at('name'), at('source'), at('target')].filter((word) => word && word !== 'device').join(' ') }),
     transfer_sizes: (at) => ({ kinds: ['copy', 'fill'], prefix: at('kind'), bytes: [at('low_bytes'), at('high_bytes')] }),

@@ -358,6 +358,13 @@ const tests = {
     await browser.keys(ESCAPE + ESCAPE);
     assert.strictEqual(await browser.run(`return perfkit.timelineView.view.marks`), null);
     await isQuiet(browser, url);
+    await load(browser, report('normal+optimizer').url);
+    const steps = await browser.run(`document.querySelector('#pytorch-table button.locate').click();
+      return new Promise((done) => setTimeout(() => {
+        const t = perfkit.timelineView, found = Array.from(t.view.marks.found);
+        done([...new Set(found.map((i) => t.model.event(i).name)), found.length]);
+      }, 0));`);
+    assert.deepStrictEqual(steps, ['Optimizer.step#SGD.step', 40]);
   },
 
   async 'ranks, their differences and collectives lead to their operations'(browser) {
