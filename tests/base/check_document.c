@@ -1,5 +1,4 @@
 /* JSON documents: what is refused, and numbers and texts that come back as they were. */
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +8,7 @@
 #include "libprof/base/document.h"
 #include "libprof/base/utf8.h"
 #include "tests/check_main.h"
+#include "tests/failing_json.h"
 
 static struct prof_error err;
 
@@ -156,31 +156,20 @@ END_TEST
 
 /* Every allocation of making and of reading a document fails once: told as a lack of memory, and
  * nothing is left out in silence. */
-static long allowed;
-
-static void *may_fail(size_t size)
-{
-    if (allowed-- > 0)
-        return malloc(size);
-    errno = ENOMEM;
-    return NULL;
-}
-
 START_TEST(out_of_memory)
 {
     static const char json[] = "{\"a\":[1,\"two\",{\"b\":0.1}],\"c\":12345678901}";
-    cJSON_Hooks hooks = {may_fail, free};
     bool made = false, read = false;
-    cJSON_InitHooks(&hooks);
+    let_json_fail();
     for (long most = 0; !made || !read; most++) {
         bool failed = false;
         cJSON *root;
-        allowed = most;
+        allocations_allowed = most;
         enum prof_status status = prof_document_parse(json, strlen(json), "it", &root, &err);
         ck_assert(status == PROF_OK || status == PROF_NOMEM);
         read = status == PROF_OK;
         cJSON_Delete(root);
-        allowed = most;
+        allocations_allowed = most;
         root = cJSON_CreateObject();
         cJSON *list = prof_document_add(root, "a", cJSON_CreateArray(), &failed);
         prof_document_add_int(list, NULL, INT64_MAX, &failed);

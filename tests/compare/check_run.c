@@ -1,6 +1,5 @@
 /* What is kept of a run: sketches of times, and a run as a JSON document and back, also damaged
  * ones. */
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +8,7 @@
 #include "libprof/analysis/compare/noise.h"
 #include "libprof/base/document.h"
 #include "tests/check_main.h"
+#include "tests/failing_json.h"
 
 START_TEST(sketch_of_known_values)
 {
@@ -221,33 +221,22 @@ START_TEST(damaged_texts)
 END_TEST
 
 /* Each allocation of cJSON fails once. */
-static long allowed;
-
-static void *may_fail(size_t size)
-{
-    if (allowed-- > 0)
-        return malloc(size);
-    errno = ENOMEM;
-    return NULL;
-}
-
 START_TEST(out_of_memory)
 {
     struct prof_run run = sample(), back;
-    cJSON_Hooks hooks = {may_fail, free};
     char *json, *again;
     ck_assert(!prof_run_encode(&run, &json, NULL));
-    cJSON_InitHooks(&hooks);
+    let_json_fail();
     bool encoded = false, decoded = false;
     for (long most = 0; !encoded || !decoded; most++) {
-        allowed = most;
+        allocations_allowed = most;
         enum prof_status status = prof_run_encode(&run, &again, NULL);
         ck_assert(status == (again ? PROF_OK : PROF_NOMEM));
         encoded = !status;
         if (encoded)
             ck_assert_str_eq(again, json);
         free(again);
-        allowed = most;
+        allocations_allowed = most;
         status = prof_run_decode(json, &back, NULL);
         ck_assert(status == PROF_OK || status == PROF_NOMEM);
         decoded = !status;

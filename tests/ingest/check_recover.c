@@ -3,6 +3,7 @@
  * again, and a spool that was cut short. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +17,7 @@
 #include "libprof/spool/lifecycle.h"
 #include "libprof/store/store.h"
 #include "tests/check_main.h"
+#include "tests/failing_sqlite.h"
 #include "tests/ingest/harness.h"
 
 #define LAUNCHES 4000
@@ -420,19 +422,6 @@ START_TEST(an_unreadable_directory_is_named)
 }
 END_TEST
 
-static sqlite3_mem_methods usual_memory;
-static long until; /* allocations of SQLite until one fails; 0 = none fails */
-
-static void *failing_malloc(int bytes)
-{
-    return until > 0 && --until == 0 ? NULL : usual_memory.xMalloc(bytes);
-}
-
-static void *failing_realloc(void *old, int bytes)
-{
-    return until > 0 && --until == 0 ? NULL : usual_memory.xRealloc(old, bytes);
-}
-
 /* The rows of each table, and how many values of each column are NULL. */
 static char *census(const struct run *run)
 {
@@ -474,17 +463,17 @@ static char *ingest_without_memory(bool fails)
     struct prof_ingest *ingest = start_ingest_of_ended(&run, some_launches, NULL, &store);
     enum prof_status status = PROF_NOMEM;
     for (long n = 1; status; n += 1 + n / 300) {
-        until = fails ? n : 0;
+        failing_until = fails ? n : 0;
         status = prof_ingest_step(ingest, NULL, &err);
         ck_assert_msg(!status || status == PROF_NOMEM, "step, allocation %ld: %s", n, err.message);
     }
     status = PROF_NOMEM;
     for (long n = 1; status; n += 1 + n / 300) {
-        until = fails ? n : 0;
+        failing_until = fails ? n : 0;
         status = prof_ingest_finish(ingest, "complete", false, &err);
         ck_assert_msg(!status || status == PROF_NOMEM, "end, allocation %ld: %s", n, err.message);
     }
-    until = 0;
+    failing_until = 0;
     prof_ingest_close(ingest);
     ck_assert_int_eq(prof_store_publish(store, &err), PROF_OK);
     prof_store_close(store);
@@ -495,14 +484,7 @@ static char *ingest_without_memory(bool fails)
 
 START_TEST(without_memory_nothing_becomes_null)
 {
-    struct sqlite3_mem_methods memory;
-    sqlite3_shutdown();
-    ck_assert_int_eq(sqlite3_config(SQLITE_CONFIG_GETMALLOC, &usual_memory), SQLITE_OK);
-    memory = usual_memory;
-    memory.xMalloc = failing_malloc;
-    memory.xRealloc = failing_realloc;
-    ck_assert_int_eq(sqlite3_config(SQLITE_CONFIG_MALLOC, &memory), SQLITE_OK);
-    ck_assert_int_eq(sqlite3_config(SQLITE_CONFIG_LOOKASIDE, 0, 0), SQLITE_OK);
+    let_sqlite_fail(0, INT_MAX);
     char *wanted = ingest_without_memory(false), *got = ingest_without_memory(true);
     ck_assert_str_eq(got, wanted);
     free(wanted);

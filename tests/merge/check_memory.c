@@ -1,6 +1,5 @@
 /* Merging while SQLite runs out of memory: the result is whole, or there is none and the error says
  * why. */
-#include <errno.h>
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,30 +8,10 @@
 #include "libprof/store/merge.h"
 #include "libprof/store/store.h"
 #include "tests/check_main.h"
+#include "tests/failing_sqlite.h"
 
-static sqlite3_mem_methods usual_memory;
 #define FILES 2
 #define NAME_BYTES 2200 /* little else in SQLite has that size: a copy of a name is what fails */
-
-static long until; /* such allocations until one fails; 0 = none fails */
-
-static bool fails(int bytes)
-{
-    bool now = bytes >= NAME_BYTES && bytes < NAME_BYTES + 40 && until > 0 && --until == 0;
-    if (now)
-        errno = ENOMEM;
-    return now;
-}
-
-static void *failing_malloc(int bytes)
-{
-    return fails(bytes) ? NULL : usual_memory.xMalloc(bytes);
-}
-
-static void *failing_realloc(void *old, int bytes)
-{
-    return fails(bytes) ? NULL : usual_memory.xRealloc(old, bytes);
-}
 
 /* Two hosts' ranks of one program: most names and launch configurations are alike. */
 static void make_capture(const char *path, int rank)
@@ -91,18 +70,11 @@ static char *contents(const char *path)
 
 START_TEST(without_memory_no_row_is_lost_or_doubled)
 {
-    struct sqlite3_mem_methods memory;
     struct prof_merge_options options = {.file.overwrite = true};
     char folder[] = "/tmp/perfkit-merge-XXXXXX", *wanted = NULL;
     ck_assert_ptr_nonnull(mkdtemp(folder));
     ck_assert_int_eq(chdir(folder), 0);
-    sqlite3_shutdown();
-    ck_assert_int_eq(sqlite3_config(SQLITE_CONFIG_GETMALLOC, &usual_memory), SQLITE_OK);
-    memory = usual_memory;
-    memory.xMalloc = failing_malloc;
-    memory.xRealloc = failing_realloc;
-    ck_assert_int_eq(sqlite3_config(SQLITE_CONFIG_MALLOC, &memory), SQLITE_OK);
-    ck_assert_int_eq(sqlite3_config(SQLITE_CONFIG_LOOKASIDE, 0, 0), SQLITE_OK);
+    let_sqlite_fail(NAME_BYTES, NAME_BYTES + 40);
     make_capture("0.sqlite", 0);
     make_capture("1.sqlite", 1);
     long failures = 0, left = 0;
@@ -110,10 +82,10 @@ START_TEST(without_memory_no_row_is_lost_or_doubled)
         const char *const paths[FILES] = {"0.sqlite", "1.sqlite"};
         struct prof_merge_result result;
         struct prof_error err = {0};
-        until = n;
+        failing_until = n;
         enum prof_status status = prof_merge(paths, FILES, "out.sqlite", &options, &result, &err);
-        left = n ? until : 0;
-        until = 0;
+        left = n ? failing_until : 0;
+        failing_until = 0;
         if (status) {
             failures++;
             ck_assert_msg(status == PROF_NOMEM, "allocation %ld: %s", n, err.message);
