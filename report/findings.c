@@ -458,7 +458,7 @@ static void text_finding(const struct prof_report_page *page, const struct prof_
     if (whole && line[0])
         prof_report_wrap(page, 11, "    replay", line);
     prof_report_wrap(page, 11, "    fix", finding->rule->fix);
-    if (call && (whole || (finding->severity > PROF_SEVERITY_INFO && is_pytorch(data))))
+    if (call && (whole || finding->severity > PROF_SEVERITY_INFO))
         prof_report_wrap(page, 11, "    with", call);
 }
 

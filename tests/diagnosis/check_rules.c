@@ -567,6 +567,11 @@ START_TEST(every_rule_is_covered)
         ck_assert_ptr_eq(prof_rule_find(page->id), page);
         ck_assert(page->title && page->fires && page->why && page->fix && page->bound &&
                   page->limits && page->needs);
+        /* A terminal of 80 columns shows its first sentence in a line, indented by 4. */
+        const char *end = strstr(page->fix, ". ");
+        size_t first = end ? (size_t)(end - page->fix) + 1 : strlen(page->fix);
+        ck_assert_msg(first >= 40 && first <= 76, "%s: %zu columns", page->id, first);
+        ck_assert_msg(page->fix[strlen(page->fix) - 1] == '.', "%s", page->id);
     }
     ck_assert_ptr_null(prof_rule_find("no-such-rule"));
     ck_assert_ptr_null(prof_rule_find(NULL));

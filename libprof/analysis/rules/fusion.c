@@ -362,11 +362,15 @@ const struct prof_rule prof_rules_fusion[] = {
                    "copies. Also a softmax of 20 us or more between two products of matrices.",
           .why = "Each kernel writes its result to memory and the next one reads it back; "
                  "kernels that do little else spend their time on that and on starting.",
-          .fix = "Compute the chain in one kernel, element by element.",
-          .cuda = "One kernel; CUTLASS epilogues; NVRTC where the chain is not known before.",
-          .opencl = "One kernel.",
-          .pytorch = "torch.compile; fused operators: torch.nn.functional.* (gelu, layer_norm, "
-                     "scaled_dot_product_attention), Triton, Apex.",
+          .fix = "Fuse the chain into one kernel that keeps intermediate values in "
+                 "registers.",
+          .cuda = "Put the kernels' bodies into one __global__ function, or into the "
+                  "epilogue of the matrix product (cublasLtMatmul with "
+                  "CUBLASLT_MATMUL_DESC_EPILOGUE, CUTLASS); NVRTC where the chain is "
+                  "known at run time only.",
+          .opencl = "Put the kernels' bodies into one __kernel function.",
+          .pytorch = "torch.compile(module); or fused operators: torch.nn.functional.* "
+                     "(gelu, layer_norm, scaled_dot_product_attention), a Triton kernel.",
           .bound =
               "For each chain, the sum of its kernels without the longest one (where, without the "
               "shortest; of attention all, "

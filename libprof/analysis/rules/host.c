@@ -378,13 +378,17 @@ const struct prof_rule prof_rules_host[] = {
               .why = "Allocating goes through the operating system, and freeing waits for the "
                      "device: the queue runs empty and the host starts it anew. New memory is also "
                      "slow at first touch where the host's pages are the device's.",
-              .fix = "Allocate before the loop and reuse the buffers, or take them from a pool.",
-              .cuda = "cudaMallocAsync and cudaFreeAsync with cudaMemPoolAttrReleaseThreshold set, "
-                      "or buffers made once.",
-              .opencl =
-                  "clCreateBuffer once, in front of the loop; clCreateSubBuffer of one block.",
-              .pytorch = "Preallocate and `copy_()`; keep the caching allocator (no empty_cache() "
-                         "in the loop).",
+              .fix = "Allocate before the loop and reuse the buffers, or take them from "
+                     "a pool.",
+              .cuda = "Move cudaMalloc and cudaFree out of the loop; or cudaMallocAsync "
+                      "and cudaFreeAsync, with cudaMemPoolAttrReleaseThreshold set to "
+                      "UINT64_MAX by cudaMemPoolSetAttribute, so that the pool keeps its "
+                      "memory.",
+              .opencl = "Call clCreateBuffer once, before the loop; cut parts from one "
+                        "large buffer with clCreateSubBuffer.",
+              .pytorch = "Make outputs once and write them by out= or `copy_()`; remove "
+                         "torch.cuda.empty_cache() from the loop, which empties the caching "
+                         "allocator.",
               .bound = "Idle time of the device in allocation calls, in the waits and launches of "
                        "the same gaps, the calls' own time as far as it delays other launches (but "
                        "for the time by which calls outlast the work they launch: that stays), and "
@@ -398,10 +402,14 @@ const struct prof_rule prof_rules_host[] = {
                        "iterations, one in every second iteration or more.",
               .why = "Page-locking walks all pages and talks to the device: some 100 us per call, "
                      "and freeing waits for the device.",
-              .fix = "Page-lock once and use the memory again.",
-              .cuda = "cudaHostAlloc outside of the loop.",
-              .opencl = "The buffer with CL_MEM_ALLOC_HOST_PTR made once and kept mapped.",
-              .pytorch = "pin_memory=True in the DataLoader; no `.pin_memory()` per batch.",
+              .fix = "Page-lock one host buffer before the loop and use it in every "
+                     "iteration.",
+              .cuda = "Move cudaHostAlloc, cudaMallocHost or cudaHostRegister, and what "
+                      "frees it, out of the loop.",
+              .opencl = "clCreateBuffer with CL_MEM_ALLOC_HOST_PTR and clEnqueueMapBuffer "
+                        "once, before the loop; keep it mapped.",
+              .pytorch = "DataLoader(pin_memory=True) instead of `.pin_memory()` per batch; "
+                         "for buffers of your own torch.empty(..., pin_memory=True) once.",
               .bound = "Idle time of the device in those calls.",
               .limits = "None known.",
               .needs = "API calls"},
@@ -412,13 +420,16 @@ const struct prof_rule prof_rules_host[] = {
                   "Three calls or more that compile, load modules or instantiate graphs in the "
                   "iterations, one in every second iteration or more.",
               .why = "Compiling takes milliseconds to seconds; loading code waits for the device.",
-              .fix = "Build before the loop; ship device code instead of an intermediate form.",
-              .cuda = "nvcc -gencode for the device's architecture, CUDA_MODULE_LOADING=EAGER, "
-                      "cudaGraphExecUpdate instead of instantiating again.",
-              .opencl = "clCreateProgramWithBinary from a cache; build once, keep the kernels.",
-              .pytorch =
-                  "Warm up all shapes; mark_dynamic or padding so that torch.compile does not "
-                  "compile again.",
+              .fix = "Build before the loop, and ship device code instead of PTX or "
+                     "source.",
+              .cuda = "nvcc -gencode arch=compute_90,code=sm_90 (of your device); "
+                      "CUDA_MODULE_LOADING=EAGER in the environment; cudaGraphExecUpdate "
+                      "instead of cudaGraphInstantiate again.",
+              .opencl = "clBuildProgram once, and keep the kernels; "
+                        "clCreateProgramWithBinary from saved CL_PROGRAM_BINARIES.",
+              .pytorch = "Run every shape once before the loop; pad, or "
+                         "torch._dynamo.mark_dynamic(tensor, dim), so that torch.compile "
+                         "does not compile again: TORCH_LOGS=recompiles says why it does.",
               .bound = "Idle time of the device in those calls.",
               .limits = "Lazy loading inside a launch shows as a long launch, not here.",
               .needs = "API calls"},
@@ -427,10 +438,14 @@ const struct prof_rule prof_rules_host[] = {
               .title = "Start-up dominates this run",
               .fires = "Compiling and loading before the iterations take 5 % of the run.",
               .why = "It is paid once: it does not matter in a long run and is all of a short one.",
-              .fix = "Measure longer runs, cache what is compiled, or skip that compilation.",
-              .cuda = "A cubin for the device; CUDA_CACHE_MAXSIZE; CUDA_MODULE_LOADING=LAZY.",
-              .opencl = "clCreateProgramWithBinary.",
-              .pytorch = "TORCHINDUCTOR_FX_GRAPH_CACHE; no torch.compile for runs of few steps.",
+              .fix = "Keep what is compiled at the start in a cache, or measure a "
+                     "longer run.",
+              .cuda = "nvcc -gencode arch=compute_90,code=sm_90 (of your device) leaves "
+                      "nothing to compile; CUDA_CACHE_MAXSIZE=4294967296 keeps what is; "
+                      "CUDA_MODULE_LOADING=LAZY loads only kernels that run.",
+              .opencl = "clCreateProgramWithBinary from saved CL_PROGRAM_BINARIES.",
+              .pytorch = "TORCHINDUCTOR_FX_GRAPH_CACHE=1 with TORCHINDUCTOR_CACHE_DIR on a "
+                         "disk that stays; no torch.compile for runs of few steps.",
               .bound = "None: it lies outside the analysed interval. The number of iterations from "
                        "which on it is below 5 % is printed.",
               .limits = "None known.",
@@ -443,13 +458,18 @@ const struct prof_rule prof_rules_host[] = {
                        "launches nor waits nor allocates.",
               .why = "The host prepares the next step only when the last one is done: reading "
                      "data, computing, waiting for others.",
-              .fix = "Prepare ahead in a thread, queue several steps, or move work to the device. "
-                     "The places say in which NVTX range and thread it happens.",
-              .cuda = "A second host thread; cudaLaunchHostFunc; deeper queues.",
-              .opencl = "A second host thread; clFlush after queueing.",
-              .pytorch =
-                  "DataLoader(num_workers, prefetch_factor, persistent_workers=True); "
-                  "torch.compile or torch.cuda.graph() where it is Python between small operators.",
+              .fix = "Prepare ahead on another thread, or queue several iterations at "
+                     "once. The places name the NVTX range and the thread that the "
+                     "device waits for.",
+              .cuda = "Load and prepare data on a second host thread; queue the next "
+                      "iteration before cudaEventSynchronize on this one; "
+                      "cudaLaunchHostFunc for callbacks.",
+              .opencl = "Prepare data on a second host thread; clFlush right after "
+                        "queueing; clWaitForEvents on the iteration before instead of "
+                        "clFinish.",
+              .pytorch = "DataLoader(num_workers=8, prefetch_factor=4, "
+                         "persistent_workers=True); torch.compile or torch.cuda.graph() "
+                         "where it is Python between small operators.",
               .bound = "That idle time, with the 50 us after waits from which the host went to it, "
                        "at most as much again.",
               .limits = "A service that waits for requests is idle by design; where NVTX ranges "

@@ -316,11 +316,16 @@ const struct prof_rule prof_rules_kernel[] = {
               "but for those in rows of one kernel, which unbatched-kernels reports. Info where "
               "the costliest is a library's kernel.",
           .why = "A block runs on one unit; the others have nothing to do.",
-          .fix = "More, smaller blocks; split the reduction; batch; kernels side by side.",
-          .cuda =
-              "Split-K or stream-K, a larger grid, streams; cudaOccupancyMaxPotentialBlockSize.",
-          .opencl = "Smaller work-groups: CL_KERNEL_PREFERRED_WORK_GROUP_SIZE_MULTIPLE.",
-          .pytorch = "Larger batches; torch.bmm instead of a loop.",
+          .fix = "Launch more blocks: split the work finer, batch it, or run "
+                 "kernels together.",
+          .cuda = "Smaller blocks and more of them "
+                  "(cudaOccupancyMaxPotentialBlockSize); sums split over blocks "
+                  "(split-K, stream-K); independent kernels on several streams.",
+          .opencl = "A smaller local_work_size, so more work-groups: "
+                    "CL_KERNEL_PREFERRED_WORK_GROUP_SIZE_MULTIPLE is the least that "
+                    "fills the hardware.",
+          .pytorch = "A larger batch; torch.bmm instead of a loop; torch.cuda.Stream() "
+                     "for independent branches.",
           .bound = "Sum of time alone, less what kernels take to start, x (1 - blocks / units).",
           .limits = "The parts of a block's work may not be divisible further.",
           .needs = "kernels with configuration, and the device's units"},
@@ -331,10 +336,16 @@ const struct prof_rule prof_rules_kernel[] = {
           .fires = "Kernels of one to four full rounds of blocks and a part of one: rounds = "
                    "blocks / (units x blocks per unit), after the occupancy formula.",
           .why = "The last, partial round takes as long as a full one.",
-          .fix = "A grid that is a multiple of units x blocks per unit, or a grid-stride loop.",
-          .cuda = "Persistent kernel with grid-stride loop; another block size; stream-K.",
-          .opencl = "Another work-group size, or a loop over groups.",
-          .pytorch = "A batch size that fills whole rounds.",
+          .fix = "Launch as many blocks as run at once, or a multiple of that "
+                 "number.",
+          .cuda = "A grid of multiprocessors x "
+                  "cudaOccupancyMaxActiveBlocksPerMultiprocessor blocks with a "
+                  "grid-stride loop; another block size; stream-K for matrix "
+                  "products.",
+          .opencl = "A loop over the work in as many work-groups as run at once; or "
+                    "another local_work_size.",
+          .pytorch = "A batch size that fills whole rounds of blocks; "
+                     "torch.compile(mode=\"max-autotune\") tries other block sizes.",
           .bound =
               "Sum of time alone, less what kernels take to start, x (1 - rounds / rounds rounded "
               "up). Not more than a roof leaves that memory or counted arithmetic hits.",
@@ -349,11 +360,15 @@ const struct prof_rule prof_rules_kernel[] = {
                   "and compilers, by their names: their registers are not the program's.",
               .why = "Few resident threads hide little latency. It does no harm where the kernel "
                      "is near a roof all the same.",
-              .fix = "Lower what limits: registers (launch bounds), shared memory, or block size.",
-              .cuda = "__launch_bounds__(threads, blocks), -maxrregcount, cudaFuncSetAttribute "
-                      "(preferred shared memory carveout).",
-              .opencl = "reqd_work_group_size, smaller __local arrays.",
-              .pytorch = "Triton: num_warps, num_stages, block sizes; torch.compile max-autotune.",
+              .fix = "Lower what limits the kernel: registers, shared memory, or the "
+                     "block size.",
+              .cuda = "__launch_bounds__(threads, blocks) at the kernel, or nvcc "
+                      "-maxrregcount=N; smaller __shared__ arrays; cudaFuncSetAttribute "
+                      "with cudaFuncAttributePreferredSharedMemoryCarveout.",
+              .opencl = "__attribute__((reqd_work_group_size(x, y, z))) at the kernel; "
+                        "smaller __local arrays.",
+              .pytorch = "Triton kernels: num_warps, num_stages, smaller blocks; "
+                         "torch.compile(mode=\"max-autotune\").",
               .bound = "The kernels' time alone, less what they take to start, x (1 - occupancy), "
                        "half of it at most: hiding latency gains a factor of two. Not more than a "
                        "roof leaves that memory or counted arithmetic hits.",
@@ -373,11 +388,14 @@ const struct prof_rule prof_rules_hot[] = {
                        "bandwidth holds it back: memory-bound reports it.",
               .why = "What a faster kernel brings is limited by its share (Amdahl): the finding "
                      "says by how much, before you start.",
-              .fix = "Look at this one first, with hardware counters or a kernel profiler.",
-              .cuda = "Hardware counters (perfkit run --counters), then Nsight Compute on this "
-                      "kernel; a library's version of it.",
-              .opencl = "perfkit report --roofline OUT.svg; a library's version of it.",
-              .pytorch = "A fused or library operator (scaled_dot_product_attention, cuDNN).",
+              .fix = "Optimize this kernel first: hardware counters say what limits it.",
+              .cuda = "perfkit run --counters, then Nsight Compute on this kernel (ncu "
+                      "-k NAME); or a library's version of it (cuBLAS, cuDNN, CUB).",
+              .opencl = "perfkit report --roofline OUT.svg; or a library's version of it "
+                        "(CLBlast).",
+              .pytorch = "A library's operator in its place "
+                         "(torch.nn.functional.scaled_dot_product_attention); "
+                         "torch.compile(mode=\"max-autotune\").",
               .bound = "Its time alone, less what it takes to start, x (1 - share of the roof that "
                        "it reaches; of a product of matrices, share of what the vendor's library "
                        "reaches), all of it where neither is known.",

@@ -330,14 +330,16 @@ const struct prof_rule prof_rules_launch[] = {
                   "the median, with at most two waits a step, no allocation, not in graphs.",
               .why = "The host launches each kernel anew, with the same arguments; a graph is "
                      "launched once for all of them.",
-              .fix = "Capture the step once and replay it.",
-              .cuda = "cudaStreamBeginCapture, cudaGraphInstantiate, cudaGraphLaunch; "
+              .fix = "Capture one iteration into a graph, and launch that instead of "
+                     "its kernels.",
+              .cuda = "cudaStreamBeginCapture and cudaStreamEndCapture around the "
+                      "iteration and cudaGraphInstantiate, once; then cudaGraphLaunch; "
                       "cudaGraphExecKernelNodeSetParams where an argument changes.",
               .opencl = NULL,
-              .pytorch =
-                  "torch.cuda.graph(), torch.cuda.make_graphed_callables, "
-                  "torch.compile(mode=\"reduce-overhead\"); a larger batch does more with as "
-                  "many launches.",
+              .pytorch = "torch.compile(mode=\"reduce-overhead\"), "
+                         "torch.cuda.make_graphed_callables(module, args), or "
+                         "torch.cuda.graph() around the step; a larger batch does more with "
+                         "as many launches.",
               .bound = "Idle time between kernels that launching makes, less 0.6 us per node as "
                        "far as the kernels do not hide it, and of each kernel what starting it "
                        "takes: as long as the shortest one, 1 us at most. In Python also the "
@@ -355,10 +357,17 @@ const struct prof_rule prof_rules_launch[] = {
               "call (of which 20 us count), and the device idle because of launching. Silent where "
               "graph-candidate says what to do about it.",
           .why = "The device finishes a kernel before the host has launched the next one.",
-          .fix = "Fewer, larger kernels: fuse, batch, or launch a whole step at once.",
-          .cuda = "CUDA graphs; programmatic dependent launch; one kernel with a loop inside.",
-          .opencl = "Fuse kernels; out-of-order queue with larger NDRanges; clFlush early.",
-          .pytorch = "torch.compile, larger batches, fused optimizers (fused=True).",
+          .fix = "Launch fewer, larger kernels: fuse, batch, or launch an iteration "
+                 "at once.",
+          .cuda = "A CUDA graph of the iteration (cudaStreamBeginCapture, "
+                  "cudaGraphLaunch); one kernel with a loop inside; programmatic "
+                  "dependent launch "
+                  "(cudaLaunchAttributeProgrammaticStreamSerialization).",
+          .opencl = "Fuse kernels; a larger global_work_size; a queue with "
+                    "CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE; clFlush right after "
+                    "queueing.",
+          .pytorch = "torch.compile(mode=\"reduce-overhead\"); a larger batch; fused "
+                     "optimizers, as torch.optim.AdamW(..., fused=True).",
           .bound =
               "Idle time between kernels that launching makes, less what the device takes from "
               "one kernel to the next where they are queued, and 0.6 us per kernel as far as "
@@ -378,11 +387,14 @@ const struct prof_rule prof_rules_launch[] = {
               "holds at once; or of two in turn with blocks for half of its units at most.",
           .why = "Each launch fills a part of the device for a short time and pays for its start; "
                  "one launch over all pieces fills it once.",
-          .fix = "Add a grid dimension that counts the pieces, and launch the kernel once.",
-          .cuda =
-              "blockIdx.z for the piece; cublasSgemmStridedBatched, cublasGemmGroupedBatchedEx.",
-          .opencl = "A third dimension of the NDRange for the piece.",
-          .pytorch = "torch.bmm, torch.vmap, torch._foreach_*; stack before the operation.",
+          .fix = "Launch the kernel once, with a dimension of the grid that counts "
+                 "the pieces.",
+          .cuda = "blockIdx.z is the piece; for matrix products "
+                  "cublasSgemmStridedBatched or cublasGemmGroupedBatchedEx.",
+          .opencl = "get_global_id(2) is the piece: one clEnqueueNDRangeKernel with "
+                    "work_dim 3.",
+          .pytorch = "torch.stack the inputs and call the operator once: torch.bmm, "
+                     "torch.vmap, torch._foreach_*.",
           .bound = "The kernels' time x the part of the device that one launch leaves unused (by "
                    "the occupancy formula), and the idle time between launches of a row, whatever "
                    "the host does.",

@@ -364,10 +364,13 @@ const struct prof_rule prof_rules_memory[] = {
               .fires = "Three memsets or more that are followed in their stream at once by an H2D "
                        "memcpy of as many bytes.",
               .why = "The memset's values are never read.",
-              .fix = "Leave the memset out.",
-              .cuda = "No cudaMemset before a cudaMemcpy of the whole buffer.",
-              .opencl = "No clEnqueueFillBuffer before a write of the whole buffer.",
-              .pytorch = "torch.empty instead of torch.zeros before copy_().",
+              .fix = "Remove the memset: a memcpy overwrites what it sets before it is "
+                     "read.",
+              .cuda = "No cudaMemset or cudaMemsetAsync before the cudaMemcpy of the "
+                      "whole buffer.",
+              .opencl = "No clEnqueueFillBuffer before the clEnqueueWriteBuffer of the "
+                        "whole buffer.",
+              .pytorch = "torch.empty instead of torch.zeros for what `copy_()` fills.",
               .bound = "The memsets' time.",
               .limits = "Addresses are not recorded: that it is the same buffer is concluded from "
                         "order and size.",
@@ -380,31 +383,39 @@ const struct prof_rule prof_rules_memory[] = {
                   "second half of the run at least half as often as in the first, and five blocks "
                   "or more, one in every second step. What stops growing is no leak.",
               .why = "The run fails when memory is exhausted.",
-              .fix = "Free at the end of the step, or keep one buffer.",
-              .cuda = "cudaFree; compute-sanitizer --leak-check full shows where.",
-              .opencl = "clReleaseMemObject for each clCreateBuffer and clRetainMemObject.",
-              .pytorch =
-                  "`loss.item()` instead of keeping `loss`; no lists of tensors with graphs.",
+              .fix = "Free at the end of each iteration, or keep one buffer for all of "
+                     "them.",
+              .cuda = "A cudaFree for each cudaMalloc of the places; compute-sanitizer "
+                      "--leak-check full PROGRAM lists what is never freed.",
+              .opencl = "A clReleaseMemObject for each clCreateBuffer and "
+                        "clRetainMemObject.",
+              .pytorch = "Keep `loss.item()` or `loss.detach()` instead of `loss`, and no "
+                         "lists of tensors with graphs; "
+                         "torch.cuda.memory._record_memory_history() shows who allocates.",
               .bound = "None in time; bytes.",
               .limits = "A framework's cache that still grows looks alike. perfkit report --memory "
                         "lists every path, with perfkit run --stacks=alloc by source line.",
               .needs = "allocations, and iterations"},
      .judge = memory_leak},
-    {.page =
-         {.id = "out-of-memory",
-          .title = "Allocations that failed for lack of memory",
-          .fires = "An allocation fails for lack of memory.",
-          .why = "The program ends, or does without and is slower; a framework empties its cache "
-                 "and tries again.",
-          .fix = "Free or shrink what the largest holders keep, before the call that failed.",
-          .cuda = "cudaMemGetInfo before; cudaMallocAsync with a release threshold.",
-          .opencl =
-              "CL_DEVICE_MAX_MEM_ALLOC_SIZE limits one buffer, often to a quarter of the device.",
-          .pytorch = "A smaller batch, torch.utils.checkpoint, "
-                     "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True against fragmentation.",
-          .bound = "None in time; the bytes that were requested.",
-          .limits = "CUPTI does not report how much a failed cudaMallocAsync requested.",
-          .needs = "API calls and allocations"},
+    {.page = {.id = "out-of-memory",
+              .title = "Allocations that failed for lack of memory",
+              .fires = "An allocation fails for lack of memory.",
+              .why =
+                  "The program ends, or does without and is slower; a framework empties its cache "
+                  "and tries again.",
+              .fix = "Free or shrink what the largest holders keep, before the call "
+                     "that failed.",
+              .cuda = "cudaMemGetInfo before a batch is chosen; cudaMemPoolTrimTo before "
+                      "large allocations outside of the pool.",
+              .opencl = "Split the buffer: CL_DEVICE_MAX_MEM_ALLOC_SIZE limits one, often "
+                        "to a quarter of the device.",
+              .pytorch = "A smaller batch with gradient accumulation; "
+                         "torch.utils.checkpoint; "
+                         "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True against "
+                         "fragmentation.",
+              .bound = "None in time; the bytes that were requested.",
+              .limits = "CUPTI does not report how much a failed cudaMallocAsync requested.",
+              .needs = "API calls and allocations"},
      .per_capture = true,
      .judge = out_of_memory},
     {.page = {.id = "idle-pool",
@@ -414,10 +425,12 @@ const struct prof_rule prof_rules_memory[] = {
                   "more is not used, and that is 5 % of the device's memory or more.",
               .why = "Other allocations fail although memory is free: the pool keeps it, or it is "
                      "in pieces.",
-              .fix = "Trim the pool, allocate large buffers first, use sizes that fit each other.",
-              .cuda = "cudaMemPoolTrimTo; cudaMemPoolAttrReleaseThreshold.",
-              .pytorch = "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True or max_split_size_mb; "
-                         "torch.cuda.empty_cache() between phases.",
+              .fix = "Trim the pool between phases, or allocate the large buffers first.",
+              .cuda = "cudaMemPoolTrimTo(pool, 0) between phases; a smaller "
+                      "cudaMemPoolAttrReleaseThreshold.",
+              .pytorch = "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, or "
+                         "max_split_size_mb:128; torch.cuda.empty_cache() between phases, "
+                         "not in the loop.",
               .bound = "None in time; bytes.",
               .limits = "PyTorch's blocks are known with perfkit run --pytorch only; the size of a "
                         "pool is known when memory is allocated from it or freed to it.",
@@ -428,12 +441,15 @@ const struct prof_rule prof_rules_memory[] = {
               .fires = "At the peak 80 % of the device's memory or more is allocated.",
               .why = "The next larger batch, another process, or fragmentation ends the run; "
                      "libraries fall back to slower algorithms that need less workspace.",
-              .fix = "Smaller batches (accumulate gradients), narrower types, or earlier frees. "
-                     "Recomputation helps too; the places are the largest blocks at the peak.",
-              .cuda =
-                  "cudaMemGetInfo before choosing a batch; cudaMallocAsync with cudaMemPoolTrimTo.",
-              .opencl = "CL_DEVICE_GLOBAL_MEM_SIZE before choosing a batch.",
-              .pytorch = "torch.utils.checkpoint; gradient accumulation; "
+              .fix = "Use smaller batches or narrower types, or free earlier. The "
+                     "places are the largest blocks at the peak; recomputing them "
+                     "instead of keeping them helps too.",
+              .cuda = "cudaMemGetInfo before a batch is chosen; cudaFreeAsync right "
+                      "after the last use; cudaMemPoolTrimTo(pool, 0) between phases.",
+              .opencl = "CL_DEVICE_GLOBAL_MEM_SIZE before a batch is chosen; "
+                        "clReleaseMemObject right after the last use.",
+              .pytorch = "torch.utils.checkpoint for the largest layers; gradient "
+                         "accumulation over smaller batches; "
                          "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True.",
               .bound = "None in time; bytes. The projection adds what steps allocate once more.",
               .limits = "Memory of the context, of other processes and of libraries' static data "
@@ -445,9 +461,11 @@ const struct prof_rule prof_rules_memory[] = {
               .fires = "The peak is 5 % of the device's memory or more. Always info.",
               .why = "To lower the peak, begin with the largest blocks that are live at it.",
               .fix = "Free or shrink the blocks in the places, or allocate them later.",
-              .cuda = "cudaFreeAsync as soon as the last use is queued.",
+              .cuda = "cudaFreeAsync(block, stream) as soon as the last use is queued.",
               .opencl = "clReleaseMemObject as soon as the last use is queued.",
-              .pytorch = "torch.cuda.memory._record_memory_history for the stacks.",
+              .pytorch = "`del` of tensors that the rest of the step does not need; "
+                         "torch.cuda.memory._record_memory_history() shows the stack of "
+                         "each block.",
               .bound = "None in time; bytes.",
               .limits = "A framework's pool is seen as its large blocks, but for PyTorch's with "
                         "perfkit run --pytorch.",

@@ -221,13 +221,16 @@ const struct prof_rule prof_rules_precision[] = {
                    "kernels that memory or arithmetic holds back, where neither gives the type. "
                    "Kernels in which counters saw next to no arithmetic are left out.",
           .why = "Half the bytes and twice (tensor cores: many times) the arithmetic rate.",
-          .fix = "Store in bfloat16 or half, add up in 32 bits, and compare results.",
-          .cuda =
-              "__half2, __nv_bfloat162; cublasGemmEx with CUDA_R_16BF; TF32 by cublasSetMathMode.",
-          .opencl = "cl_khr_fp16: half, vload_half.",
-          .pytorch = "torch.autocast(\"cuda\", torch.bfloat16); "
-                     "torch.set_float32_matmul_precision(\"high\"), and for convolutions "
-                     "torch.backends.cudnn.allow_tf32 = True.",
+          .fix = "Store in bfloat16 or half, add up in 32 bits, and compare the "
+                 "results.",
+          .cuda = "cublasGemmEx with CUDA_R_16BF and CUBLAS_COMPUTE_32F; TF32 by "
+                  "cublasSetMathMode(handle, CUBLAS_TF32_TENSOR_OP_MATH); "
+                  "__nv_bfloat162 or __half2 in kernels of your own.",
+          .opencl = "half with cl_khr_fp16; vload_half and vstore_half where only "
+                    "storage is half.",
+          .pytorch = "torch.autocast(\"cuda\", torch.bfloat16) around the forward pass; "
+                     "or torch.set_float32_matmul_precision(\"high\"), and for "
+                     "convolutions torch.backends.cudnn.allow_tf32 = True.",
           .bound = "Half of the time alone of kernels below 4 FLOP per byte; of the others all but "
                    "what their FLOP take on tensor cores in 16 bits, or half their bytes. With "
                    "them all others that are of 32 bits by their names.",

@@ -242,15 +242,18 @@ const struct prof_rule prof_rules_ranks[] = {
           .title = "A rank that all others wait for",
           .fires = "One rank comes last to half of the collectives or more.",
           .why = "A collective ends when the last rank has come: the whole job runs at its pace.",
-          .fix = "Give the rank less work, or look at its clocks, neighbours and data loader. The "
-                 "finding names which: less work (uneven batches, a longer shard); clocks, "
-                 "temperature and neighbours when the same kernels take longer; data loading and "
-                 "processor when its device waits for the host.",
-          .cuda = "nvidia-smi -q -d PERFORMANCE,CLOCK shows a GPU that is throttled; numactl binds "
-                  "the process near its GPU.",
+          .fix = "Give the rank less work, or look at its clocks, neighbours and "
+                 "data loader. The finding names which: less work (uneven batches, "
+                 "a longer shard); clocks, temperature and neighbours when the same "
+                 "kernels take longer; data loading and processor when its device "
+                 "waits for the host.",
+          .cuda = "nvidia-smi -q -d PERFORMANCE,CLOCK on its host shows a GPU that "
+                  "is throttled; numactl --cpunodebind=N --membind=N binds the "
+                  "process near its GPU (nvidia-smi topo -m says which N).",
           .opencl = NULL,
-          .pytorch = "DistributedSampler with even shards; the same number of workers on every "
-                     "rank; torch.distributed.barrier() only where it is needed.",
+          .pytorch = "DistributedSampler with shards of equal cost; "
+                     "DataLoader(num_workers) alike on every rank; "
+                     "torch.distributed.barrier() only where it is needed.",
           .bound =
               "How long it came after the last but one, summed: with that all would go on earlier.",
           .limits = "The cause is what its device did longer than the others' (their median) since "
@@ -262,15 +265,18 @@ const struct prof_rule prof_rules_ranks[] = {
               .fires = "The rank that has most of it is in collectives while no other kernel runs, "
                        "its waiting for others left out.",
               .why = "Data moves while the multiprocessors have nothing to compute.",
-              .fix = "Start each collective as soon as its data is there, on a stream of its own. "
-                     "Larger messages when they are below the link's bandwidth, smaller when only "
-                     "the last one is exposed; fewer with accumulated gradients; a narrower type.",
-              .cuda = "A stream of high priority for NCCL; ncclGroupStart and -End around small "
-                      "calls; symmetric memory (ncclCommWindowRegister).",
+              .fix = "Start each collective as soon as its data is there, on a stream "
+                     "of its own. Larger messages when they are below the link's "
+                     "bandwidth, smaller when only the last one is exposed; fewer with "
+                     "accumulated gradients; a narrower type.",
+              .cuda = "cudaStreamCreateWithPriority(&s, cudaStreamNonBlocking, greatest) "
+                      "for NCCL; ncclGroupStart and ncclGroupEnd around small calls; "
+                      "symmetric memory (ncclCommWindowRegister).",
               .opencl = NULL,
-              .pytorch =
-                  "DistributedDataParallel(bucket_cap_mb=..., gradient_as_bucket_view=True); "
-                  "no_sync() while gradients accumulate; FSDP's backward_prefetch.",
+              .pytorch = "DistributedDataParallel(bucket_cap_mb=25, "
+                         "gradient_as_bucket_view=True); `with model.no_sync():` while "
+                         "gradients accumulate; "
+                         "FSDP(backward_prefetch=BackwardPrefetch.BACKWARD_PRE).",
               .bound = "The exposed time without the waiting.",
               .limits = "What depends on the result cannot be overlapped with it.",
               .needs = "collectives that are seen as kernels or ranges, of several ranks"},
@@ -281,35 +287,38 @@ const struct prof_rule prof_rules_ranks[] = {
           .fires = "Ranks wait in collectives, and none of them is last half of the time.",
           .why = "Each step takes as long as its slowest rank: what differs from step to step adds "
                  "up on every one of them.",
-          .fix = "Distribute the work by cost (lengths, sizes), not by number of items. Look for "
-                 "what interrupts one rank at a time: garbage collection, checkpoints, logging, "
-                 "other programs.",
+          .fix = "Distribute the work by cost (lengths, sizes), not by number of "
+                 "items. Look for what interrupts one rank at a time: garbage "
+                 "collection, checkpoints, logging, other programs.",
           .cuda = NULL,
           .opencl = NULL,
-          .pytorch =
-              "Batches by length; gc.disable() and gc.collect() at the same step on every rank.",
+          .pytorch = "Batches by length; gc.disable(), and gc.collect() at the same "
+                     "step on every rank.",
           .bound = "The waiting of the rank that waits most.",
           .limits = "Waiting of sends and receives is not known.",
           .needs = "collectives of several ranks that go together in order"},
      .judge = uneven},
-    {.page =
-         {.id = "slow-link",
-          .title = "A link between ranks that is slower than the others",
-          .fires = "Of three operations or more of at least 1 MiB, the bus bandwidth of a "
-                   "communicator, or of one rank's sends to another, is below 70 % of the median "
-                   "of the others of as many ranks.",
-          .why = "All traffic over this link is slower, and a ring or tree runs at the speed of "
-                 "its slowest link.",
-          .fix =
-              "Check how the devices are connected and which rings NCCL chose. Put ranks that "
-              "communicate much on devices near each other; look for a link that has lost lanes.",
-          .cuda = "nvidia-smi topo -m and nvidia-smi nvlink -s; NCCL_DEBUG=INFO prints the rings.",
-          .opencl = NULL,
-          .pytorch = "The order of ranks in init_device_mesh.",
-          .bound = "None in time: bandwidth.",
-          .limits = "Groups of different kinds (within a node, across nodes) are compared when "
-                    "they have as many ranks.",
-          .needs = "messages with known sizes, of several communicators or pairs"},
+    {.page = {.id = "slow-link",
+              .title = "A link between ranks that is slower than the others",
+              .fires =
+                  "Of three operations or more of at least 1 MiB, the bus bandwidth of a "
+                  "communicator, or of one rank's sends to another, is below 70 % of the median "
+                  "of the others of as many ranks.",
+              .why =
+                  "All traffic over this link is slower, and a ring or tree runs at the speed of "
+                  "its slowest link.",
+              .fix = "Check how the devices are connected and which rings NCCL chose. "
+                     "Put ranks that communicate much on devices near each other; look "
+                     "for a link that has lost lanes.",
+              .cuda = "nvidia-smi topo -m and nvidia-smi nvlink -s; NCCL_DEBUG=INFO "
+                      "prints the rings.",
+              .opencl = NULL,
+              .pytorch = "The order of ranks in "
+                         "torch.distributed.device_mesh.init_device_mesh.",
+              .bound = "None in time: bandwidth.",
+              .limits = "Groups of different kinds (within a node, across nodes) are compared when "
+                        "they have as many ranks.",
+              .needs = "messages with known sizes, of several communicators or pairs"},
      .per_capture = true,
      .judge = slow_link},
     {.page =
@@ -320,7 +329,9 @@ const struct prof_rule prof_rules_ranks[] = {
           .why =
               "Ranks of one program mostly do the same: an extra copy, another kernel for another "
               "shape, or logging on one rank is easy to overlook, and all ranks wait for it.",
-          .fix = "Check that each difference (perfkit report --ranks) is intended.",
+          .fix = "Look at what this rank does more or less, and remove what is not "
+                 "intended. perfkit report --ranks lists each difference; logging, "
+                 "checks or copies on one rank belong outside of the iteration.",
           .cuda = NULL,
           .opencl = NULL,
           .pytorch = NULL,

@@ -125,10 +125,17 @@ const struct prof_rule prof_rules_roof[] = {
           .fires = "Kernels that the roofline places under DRAM or L2 bandwidth.",
           .why = "They move bytes as fast as the memory lets them: faster arithmetic, more threads "
                  "or a better compiler bring nothing.",
-          .fix = "Move fewer bytes: fuse, narrower types, reuse in cache or shared memory.",
-          .cuda = "float4 loads and coalescing until the roof is reached; then fusion.",
-          .opencl = "vload4 and coalescing until the roof is reached; then fusion.",
-          .pytorch = "torch.compile; bfloat16; channels_last.",
+          .fix = "Move fewer bytes: fuse kernels, use narrower types, reuse data on "
+                 "the chip.",
+          .cuda = "float4 loads by neighbouring threads from neighbouring addresses "
+                  "until the roof is reached; then fuse kernels, and keep tiles in "
+                  "__shared__ memory.",
+          .opencl = "vload4 by neighbouring work-items from neighbouring addresses "
+                    "until the roof is reached; then fuse kernels, and keep tiles in "
+                    "__local memory.",
+          .pytorch = "torch.compile fuses elementwise operators; "
+                     "torch.autocast(\"cuda\", torch.bfloat16); "
+                     "memory_format=torch.channels_last for convolutions.",
           .bound = "Time alone x (1 - share of the roof reached): what better access patterns can "
                    "bring.",
           .limits = "Declared bytes may leave out what caches save or waste.",
@@ -142,8 +149,10 @@ const struct prof_rule prof_rules_roof[] = {
                   "the driver (NVML), those in which the device idles left out. Not above a "
                   "warning where power alone is the limit: that is normal at full load.",
               .why = "Power and heat limits slow everything down that computes.",
-              .fix = "Cooling, power limit, locked clocks for measurements.",
-              .cuda = "nvidia-smi --query-gpu=clocks_throttle_reasons.active; nvidia-smi -lgc.",
+              .fix = "Cool the device or raise its power limit; lock its clocks for "
+                     "measurements.",
+              .cuda = "nvidia-smi -q -d PERFORMANCE names the reason; nvidia-smi -pl "
+                      "WATTS; for measurements nvidia-smi -lgc MHZ, undone by -rgc.",
               .opencl = NULL,
               .pytorch = NULL,
               .bound = "Time alone of kernels that DRAM does not hold back x (1 - clock / most).",
@@ -155,7 +164,8 @@ const struct prof_rule prof_rules_roof[] = {
               .title = "The host's work misses its caches",
               .fires = "Abstains: the host's performance counters are not recorded yet.",
               .why = "A working set larger than the cache runs at the speed of memory.",
-              .fix = "Smaller tiles, narrower types, another order of loops.",
+              .fix = "Loop over smaller tiles, in the order of memory, with narrower "
+                     "types.",
               .cuda = NULL,
               .opencl = NULL,
               .pytorch = NULL,

@@ -216,11 +216,15 @@ const struct prof_rule prof_rules_round_trip[] = {
               .why =
                   "A read of device data does not change it. Where the program marks the device's "
                   "copy as stale nevertheless, the next use uploads the same bytes again.",
-              .fix = "Keep a flag of who wrote last, and upload only after the host has written.",
-              .cuda = "Skip the cudaMemcpy to the device after a read-only access; with managed "
-                      "memory cudaMemAdvise(cudaMemAdviseSetReadMostly).",
-              .opencl = "clEnqueueMapBuffer with CL_MAP_READ only: unmapping then writes nothing.",
-              .pytorch = "Keep the tensor on the device; `.cpu()` of it is a copy, not a move.",
+              .fix = "Upload only after the host has written: keep a flag of who wrote "
+                     "last.",
+              .cuda = "Skip the cudaMemcpy to the device after a read-only access of the "
+                      "host; with managed memory cudaMemAdvise with "
+                      "cudaMemAdviseSetReadMostly.",
+              .opencl = "clEnqueueMapBuffer with CL_MAP_READ where the host only reads: "
+                        "unmapping then writes nothing.",
+              .pytorch = "Keep the tensor on the device and use that one again: `.cpu()` of "
+                         "it is a copy, not a move.",
               .bound = "The time of those uploads in which no kernel runs, and the idle time "
                        "around their calls (where bytes were compared, no more than they take).",
               .limits =
@@ -237,11 +241,15 @@ const struct prof_rule prof_rules_round_trip[] = {
                   "same size when the host had time to change the data.",
               .why = "Work that sits between two kernels on the host costs the way down, the way "
                      "up and the host's slower memory, and the device waits meanwhile.",
-              .fix = "Do that part of the work on the device, or move the whole of it to the host.",
-              .cuda = "A kernel for the part in between (gather, sort, reduce: CUB, Thrust).",
-              .opencl = "A kernel for the part in between.",
-              .pytorch = "Index, embedding and reduction on the device: torch.nn.Embedding on "
-                         "cuda, no `.cpu()`, `.numpy()` or `.item()` inside the step.",
+              .fix = "Do the part in between on the device, or move all of the work to "
+                     "the host.",
+              .cuda = "A kernel in place of cudaMemcpy down, host code and cudaMemcpy "
+                      "up: gather, sort, select, reduce of CUB or Thrust.",
+              .opencl = "A kernel in place of clEnqueueReadBuffer, host code and "
+                        "clEnqueueWriteBuffer.",
+              .pytorch = "Index, gather and reduce on the device (torch.nn.Embedding on "
+                         "cuda, torch.where, torch.topk); no `.cpu()`, `.numpy()` or "
+                         "`.item()` inside the step.",
               .bound = "The time of those copies in which no kernel runs, the idle time until the "
                        "upload, and that of the launches after it until work is queued again.",
               .limits = "Where no NVTX range marks the iterations, the result of one step and the "

@@ -202,14 +202,15 @@ const struct prof_rule prof_rules_stalls[] = {
                    "fast. Info where it is a library's kernel.",
           .why = "Warps that wait issue nothing; where too few others can be issued meanwhile, the "
                  "schedulers are idle.",
-          .fix = "By cause: wider or earlier loads, no bank conflicts, fewer fences. Coalesced "
-                 "loads; several independent chains of instructions; even work between barriers; "
-                 "smaller code; no spilled registers.",
-          .cuda = "perfkit report --kernel NAME shows the lines and the instructions; compile with "
-                  "-lineinfo.",
+          .fix = "Change the lines that wait: earlier loads, no bank conflicts, "
+                 "fewer fences. Coalesced loads; several independent chains of "
+                 "instructions; even work between barriers; smaller code; no "
+                 "spilled registers.",
+          .cuda = "perfkit report --kernel NAME shows the lines and the "
+                  "instructions; compile with nvcc -lineinfo.",
           .opencl = NULL,
-          .pytorch = "torch.compile or a fused operator in place of the kernel; Triton: num_warps, "
-                     "num_stages, block sizes.",
+          .pytorch = "torch.compile or a fused operator in place of the kernel; Triton: "
+                     "num_warps, num_stages, block sizes.",
           .bound =
               "Time alone x (1 - 1 / S), S the smaller of T / (T - M), M of its T samples being "
               "stalls of the cause (GPA: stall elimination), and, where the fix keeps the "

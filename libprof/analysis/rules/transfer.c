@@ -274,14 +274,16 @@ const struct prof_rule prof_rules_transfer[] = {
                    "waits or that the host waits for next.",
           .why = "The host learns of the value only after all queued work, decides, and launches "
                  "anew: the device is idle for the whole way to the host and back.",
-          .fix = "Decide on the device, or test every k-th iteration only.",
-          .cuda =
-              "Conditional graph nodes (cudaGraphConditionalHandleCreate), a flag that the next "
-              "kernel reads, or cudaMemcpyAsync to page-locked memory read one iteration later.",
-          .opencl = "Leave the flag in a buffer that the next kernel reads; read it with CL_FALSE "
-                    "and look at it one iteration later.",
-          .pytorch = "No `.item()`, `if tensor:` or print of a tensor in the loop; torch.where, or "
-                     "test every k steps.",
+          .fix = "Decide on the device, or read the value back every k-th iteration "
+                 "only.",
+          .cuda = "A flag in device memory that the next kernel reads; "
+                  "cudaMemcpyAsync to page-locked memory, read one iteration later; "
+                  "in graphs cudaGraphConditionalHandleCreate.",
+          .opencl = "Leave the flag in a buffer that the next kernel reads; or "
+                    "clEnqueueReadBuffer with CL_FALSE, and look at it one iteration "
+                    "later.",
+          .pytorch = "No `.item()`, `if tensor:` or print of a tensor in the loop: "
+                     "torch.where on the device, or test and log every k steps.",
           .bound = "Those memcpys and the idle time around them.",
           .limits =
               "perfkit does not see what the value is used for, only that the host waits for it.",
@@ -297,11 +299,14 @@ const struct prof_rule prof_rules_transfer[] = {
                        "right after another one of the same direction, no kernel in between.",
               .why = "Every copy pays for its call and its start; below that size it pays for "
                      "hardly anything else.",
-              .fix = "Pack what belongs to a step into one buffer and copy it once.",
+              .fix = "Pack what belongs to an iteration into one buffer and copy it "
+                     "once.",
               .cuda = "One page-locked staging buffer and one cudaMemcpyAsync; "
                       "cudaMemcpyBatchAsync; small constants as kernel arguments.",
-              .opencl = "One clEnqueueWriteBuffer of a packed buffer, or clEnqueueMapBuffer once.",
-              .pytorch = "Collate into one tensor before `.to(device, non_blocking=True)`.",
+              .opencl = "One clEnqueueWriteBuffer of a packed buffer, or "
+                        "clEnqueueMapBuffer once; small constants by clSetKernelArg.",
+              .pytorch = "A collate_fn that makes one tensor, and then one `.to(device, "
+                         "non_blocking=True)`.",
               .bound = "The part that comes right after another one, of the copies' exposed time "
                        "and of the idle time around them.",
               .limits = "Whether the pieces could be made at one time is not seen.",
@@ -314,12 +319,15 @@ const struct prof_rule prof_rules_transfer[] = {
               .why = "The driver copies pageable memory through a page-locked buffer of its own, "
                      "piece by piece; the call returns when the last piece is staged, so nothing "
                      "overlaps even if it is called asynchronous.",
-              .fix = "Allocate what is copied page-locked, once, and copy asynchronously.",
-              .cuda = "cudaHostAlloc or cudaHostRegister, then cudaMemcpyAsync on a stream.",
-              .opencl = "A buffer with CL_MEM_ALLOC_HOST_PTR, mapped once, as the host's side.",
-              .pytorch =
-                  "DataLoader(pin_memory=True) and `.to(device, non_blocking=True)`; what stays "
-                  "the same only once: register_buffer, or `.to(device)` before the loop.",
+              .fix = "Allocate what is copied page-locked, once, and copy "
+                     "asynchronously.",
+              .cuda = "cudaHostAlloc instead of malloc, or cudaHostRegister once; then "
+                      "cudaMemcpyAsync on a stream.",
+              .opencl = "A buffer with CL_MEM_ALLOC_HOST_PTR, mapped once by "
+                        "clEnqueueMapBuffer, as the host's side.",
+              .pytorch = "DataLoader(pin_memory=True) and `.to(device, non_blocking=True)`; "
+                         "what stays the same only once: register_buffer, or `.to(device)` "
+                         "before the loop.",
               .bound = "Exposed time of those copies x (1 - their rate / the rate of page-locked "
                        "copies in this capture, else of the fastest link), and the idle time "
                        "around their calls, at most as long as they take. In Python all of "
@@ -335,11 +343,15 @@ const struct prof_rule prof_rules_transfer[] = {
                    "once; single values are scalar-readback's.",
           .why = "While the host waits it launches nothing: the device is idle between the copy "
                  "and the next launch, and copies never run beside kernels.",
-          .fix = "Copy asynchronously in a stream of its own; two buffers, one wait per step.",
-          .cuda = "cudaMemcpyAsync from page-locked memory, cudaEventRecord and "
-                  "cudaStreamWaitEvent instead of waiting on the host.",
-          .opencl = "blocking_write = CL_FALSE, and events in the wait lists of what follows.",
-          .pytorch = "`.to(device, non_blocking=True)` from pinned memory.",
+          .fix = "Copy asynchronously on a stream of its own, and wait once per "
+                 "iteration.",
+          .cuda = "cudaMemcpyAsync from page-locked memory; cudaEventRecord after "
+                  "it, and cudaStreamWaitEvent on the stream that uses the data, "
+                  "instead of waiting on the host.",
+          .opencl = "blocking_write = CL_FALSE, and the copy's event in the wait list "
+                    "of the kernel that uses the data.",
+          .pytorch = "`.to(device, non_blocking=True)` from pinned memory: "
+                     "DataLoader(pin_memory=True).",
           .bound =
               "The smaller of their exposed time and the kernels' time, the idle time around their "
               "calls and waits, and that of the launches after them until work is queued again.",
@@ -352,12 +364,17 @@ const struct prof_rule prof_rules_transfer[] = {
                        "overlap does so. Not on devices that share the host's memory.",
               .why = "The copy engines and the multiprocessors work side by side; used in turn, "
                      "one of them is always idle.",
-              .fix = "Copy the next batch while this one is computed: two buffers, two streams.",
-              .cuda = "cudaStreamCreateWithFlags(cudaStreamNonBlocking), cudaMemcpyAsync from "
-                      "page-locked memory, cudaStreamWaitEvent.",
-              .opencl = "A second queue for copies and event wait lists between the two.",
-              .pytorch =
-                  "A prefetching loader on torch.cuda.Stream, record_stream, non_blocking=True.",
+              .fix = "Copy the next batch while this one is computed: two buffers, two "
+                     "streams.",
+              .cuda = "A stream for copies (cudaStreamCreateWithFlags with "
+                      "cudaStreamNonBlocking); cudaMemcpyAsync from page-locked memory "
+                      "into the buffer that is not in use; cudaStreamWaitEvent before "
+                      "the kernels that read it.",
+              .opencl = "A second queue for copies, and the copy's event in the wait list "
+                        "of the kernel that reads the buffer.",
+              .pytorch = "The next batch by `.to(device, non_blocking=True)` in `with "
+                         "torch.cuda.stream(side):`; then wait_stream(side), and "
+                         "record_stream for the tensor.",
               .bound = "min(copies alone, kernels alone and the host's own work): all but the "
                        "first copy of a run can hide. Kernels too, as far as the host's work is "
                        "longer than the copies; and the waits, launches and pauses of the queue "

@@ -288,12 +288,13 @@ const struct prof_rule prof_rules_wait[] = {
           .why =
               "cudaFree, cudaFreeHost and cudaHostAlloc wait until the device is done, and the "
               "legacy default stream waits for all others, and they for it: the queue runs empty.",
-          .fix = "Free outside of the loop or in stream order; no legacy default stream.",
-          .cuda = "cudaFreeAsync; cudaStreamCreateWithFlags(cudaStreamNonBlocking) or "
-                  "--default-stream per-thread.",
+          .fix = "Free outside of the loop or in stream order; use no legacy "
+                 "default stream.",
+          .cuda = "cudaFreeAsync instead of cudaFree; cudaStreamCreateWithFlags with "
+                  "cudaStreamNonBlocking, or nvcc --default-stream per-thread.",
           .opencl = NULL,
-          .pytorch =
-              "No torch.cuda.empty_cache() in the loop; side streams with torch.cuda.stream().",
+          .pytorch = "No torch.cuda.empty_cache() in the loop; side work in `with "
+                     "torch.cuda.stream(side):`.",
           .bound = "Idle time of the device in those calls, and, of streams that wait for each "
                    "other, the idle time in which work was queued behind another stream's and what "
                    "kernels would save side by side (as serial-streams).",
@@ -307,11 +308,15 @@ const struct prof_rule prof_rules_wait[] = {
                    "the host wakes up (50 us at most) and launches again.",
           .why = "When the wait ends the queue is empty; whatever the host does until the next "
                  "kernel runs is lost for the device.",
-          .fix = "Wait once per step, or for an event of the step before.",
-          .cuda = "cudaEventRecord and cudaStreamWaitEvent between streams; cudaEventSynchronize "
-                  "on the previous step's event.",
-          .opencl = "Events in wait lists instead of clFinish.",
-          .pytorch = "No torch.cuda.synchronize(), `.item()` or `print(loss)` in the loop.",
+          .fix = "Wait once per iteration, for an event of the iteration before.",
+          .cuda = "cudaStreamWaitEvent between streams instead of "
+                  "cudaStreamSynchronize or cudaDeviceSynchronize; "
+                  "cudaEventSynchronize on the previous iteration's event where the "
+                  "host needs its data.",
+          .opencl = "Events in wait lists instead of clFinish; clWaitForEvents on the "
+                    "iteration before where the host needs its data.",
+          .pytorch = "No torch.cuda.synchronize(), `.item()`, `.cpu()` or `print(loss)` "
+                     "in the loop: log every k steps.",
           .bound =
               "(1 - steps / waits) of the idle time after waits and in the launches that follow.",
           .limits = "A wait that hides behind the next one costs nothing when it is removed: the "
@@ -327,11 +332,16 @@ const struct prof_rule prof_rules_wait[] = {
           .why = "Small kernels of several streams can share the device; a false dependency, the "
                  "default stream or waits on the host keep them apart; processes take turns on a "
                  "device unless a server (MPS) lets them share it.",
-          .fix = "Find what orders them and remove it.",
-          .cuda = "cudaStreamNonBlocking; events instead of cudaStreamSynchronize; launch "
-                  "breadth-first; between processes nvidia-cuda-mps-control -d.",
-          .opencl = "Several in-order queues, clFlush each; or an out-of-order queue.",
-          .pytorch = "torch.cuda.Stream() per branch, wait_stream where needed.",
+          .fix = "Remove what orders them: the default stream, a host wait, a "
+                 "shared queue.",
+          .cuda = "cudaStreamCreateWithFlags with cudaStreamNonBlocking; "
+                  "cudaStreamWaitEvent instead of cudaStreamSynchronize; launch "
+                  "breadth-first, a kernel on each stream in turn; between processes "
+                  "nvidia-cuda-mps-control -d.",
+          .opencl = "Several in-order queues with clFlush on each, or a queue with "
+                    "CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE.",
+          .pytorch = "torch.cuda.Stream() for each branch, and wait_stream where one "
+                     "needs the other's result.",
           .bound =
               "Kernel time - max(longest stream, sum of time x min(1, blocks / units)), and the "
               "part of the other streams' of the idle time before kernels, at most as much again.",
