@@ -617,41 +617,6 @@ enum prof_status prof_ingest_note(struct prof_ingest *ingest, enum prof_health_c
                                                                  : PROF_OK;
 }
 
-static enum prof_status write_device_memory(struct prof_ingest *ingest,
-                                            const struct prof_ingest_memory *samples, size_t count)
-{
-    PROF_TRY(ingest_exec(ingest, "BEGIN"));
-    for (size_t i = 0; i < count; i++)
-        PROF_TRY(ingest_device_memory(ingest, &samples[i]));
-    return ingest_exec(ingest, "COMMIT");
-}
-
-enum prof_status prof_ingest_device_memory(struct prof_ingest *ingest,
-                                           const struct prof_ingest_memory *samples, size_t count,
-                                           struct prof_error *err)
-{
-    PROF_TRY(ingest_refresh(ingest, err));
-    return write_device_memory(ingest, samples, count) ? ingest_roll_back(ingest, err) : PROF_OK;
-}
-
-enum prof_status prof_ingest_device_clock(struct prof_ingest *ingest, const char *uuid,
-                                          uint64_t mono_ns, const struct prof_nvml_reading *reading,
-                                          struct prof_error *err)
-{
-    PROF_TRY(ingest_refresh(ingest, err));
-    return ingest_device_clock(ingest, uuid, mono_ns, reading) ? ingest_roll_back(ingest, err)
-                                                               : PROF_OK;
-}
-
-enum prof_status prof_ingest_network(struct prof_ingest *ingest,
-                                     const struct prof_network_port *ports, size_t count,
-                                     uint64_t begin_ns, uint64_t end_ns, struct prof_error *err)
-{
-    PROF_TRY(ingest_refresh(ingest, err));
-    return ingest_network(ingest, ports, count, begin_ns, end_ns) ? ingest_roll_back(ingest, err)
-                                                                  : PROF_OK;
-}
-
 static enum prof_status finish(struct prof_ingest *ingest, const char *state, bool abandon)
 {
     /* Late words: a pidfd whose process still waits to be reaped. Half a second at most. */

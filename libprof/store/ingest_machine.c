@@ -39,8 +39,8 @@ static enum prof_status used_by_target(struct prof_ingest *ingest,
     return PROF_OK;
 }
 
-enum prof_status ingest_device_memory(struct prof_ingest *ingest,
-                                      const struct prof_ingest_memory *sample)
+static enum prof_status ingest_device_memory(struct prof_ingest *ingest,
+                                             const struct prof_ingest_memory *sample)
 {
     int64_t device, ours;
     PROF_TRY(find_sampled_device(ingest, sample->uuid, &device));
@@ -56,8 +56,9 @@ enum prof_status ingest_device_memory(struct prof_ingest *ingest,
     return ingest_insert(ingest, SCHEMA_device_memory);
 }
 
-enum prof_status ingest_device_clock(struct prof_ingest *ingest, const char *uuid, uint64_t mono_ns,
-                                     const struct prof_nvml_reading *reading)
+static enum prof_status ingest_device_clock(struct prof_ingest *ingest, const char *uuid,
+                                            uint64_t mono_ns,
+                                            const struct prof_nvml_reading *reading)
 {
     int64_t device;
     PROF_TRY(find_sampled_device(ingest, uuid, &device));
@@ -81,8 +82,9 @@ enum prof_status ingest_device_clock(struct prof_ingest *ingest, const char *uui
 /* What the host's network ports carried, which perfkit read beside the target. Only for distributed
  * runs: for others it would be what the machine did besides. */
 
-enum prof_status ingest_network(struct prof_ingest *ingest, const struct prof_network_port *ports,
-                                size_t count, uint64_t begin_ns, uint64_t end_ns)
+static enum prof_status ingest_network(struct prof_ingest *ingest,
+                                       const struct prof_network_port *ports, size_t count,
+                                       uint64_t begin_ns, uint64_t end_ns)
 {
     sqlite3_stmt *sql = ingest->insert[SCHEMA_network_port];
     int64_t process; /* 0 = the run has no ranks */
@@ -104,4 +106,41 @@ enum prof_status ingest_network(struct prof_ingest *ingest, const struct prof_ne
         PROF_TRY(ingest_insert(ingest, SCHEMA_network_port));
     }
     return ingest_exec(ingest, "COMMIT");
+}
+
+/* ---- interface ------------------------------------------------------------------------------- */
+
+static enum prof_status write_device_memory(struct prof_ingest *ingest,
+                                            const struct prof_ingest_memory *samples, size_t count)
+{
+    PROF_TRY(ingest_exec(ingest, "BEGIN"));
+    for (size_t i = 0; i < count; i++)
+        PROF_TRY(ingest_device_memory(ingest, &samples[i]));
+    return ingest_exec(ingest, "COMMIT");
+}
+
+enum prof_status prof_ingest_device_memory(struct prof_ingest *ingest,
+                                           const struct prof_ingest_memory *samples, size_t count,
+                                           struct prof_error *err)
+{
+    PROF_TRY(ingest_refresh(ingest, err));
+    return write_device_memory(ingest, samples, count) ? ingest_roll_back(ingest, err) : PROF_OK;
+}
+
+enum prof_status prof_ingest_device_clock(struct prof_ingest *ingest, const char *uuid,
+                                          uint64_t mono_ns, const struct prof_nvml_reading *reading,
+                                          struct prof_error *err)
+{
+    PROF_TRY(ingest_refresh(ingest, err));
+    return ingest_device_clock(ingest, uuid, mono_ns, reading) ? ingest_roll_back(ingest, err)
+                                                               : PROF_OK;
+}
+
+enum prof_status prof_ingest_network(struct prof_ingest *ingest,
+                                     const struct prof_network_port *ports, size_t count,
+                                     uint64_t begin_ns, uint64_t end_ns, struct prof_error *err)
+{
+    PROF_TRY(ingest_refresh(ingest, err));
+    return ingest_network(ingest, ports, count, begin_ns, end_ns) ? ingest_roll_back(ingest, err)
+                                                                  : PROF_OK;
 }

@@ -534,13 +534,6 @@ struct wire_field ingest_field_record(const struct ingest_open_range *open, unsi
 enum prof_status ingest_alloc(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_t tid,
                               const struct wire_alloc *alloc);
 enum prof_status ingest_blocks_finish(struct prof_ingest *ingest);
-enum prof_status ingest_device_memory(struct prof_ingest *ingest,
-                                      const struct prof_ingest_memory *sample);
-enum prof_status ingest_device_clock(struct prof_ingest *ingest, const char *uuid, uint64_t mono_ns,
-                                     const struct prof_nvml_reading *reading);
-/* ingest_machine.c: in a transaction of its own. */
-enum prof_status ingest_network(struct prof_ingest *ingest, const struct prof_network_port *ports,
-                                size_t count, uint64_t begin_ns, uint64_t end_ns);
 enum prof_status ingest_alloc_failed(struct prof_ingest *ingest, struct ingest_spool *spool,
                                      uint32_t tid, const struct wire_alloc_failed *failed);
 enum prof_status ingest_free(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_t tid,
