@@ -9,6 +9,7 @@
 
 #include "libprof/analysis/capture.h"
 #include "libprof/analysis/launch_wrappers.h"
+#include "libprof/analysis/ordered.h"
 #include "libprof/include/prof.h"
 #include "libprof/wire/activity.h"
 #include "libprof/wire/command.h"
@@ -92,8 +93,10 @@ static enum prof_status open_once(const char *path, struct prof_capture **captur
     enum prof_status status = prof_store_open(path, &c->store, err);
     if (!status) {
         c->db = prof_store_db(c->store);
-        status = prof_load_lookups(c, err);
+        status = prof_ordered_init(c, err);
     }
+    if (!status)
+        status = prof_load_lookups(c, err);
     if (status) {
         prof_close(c);
         return status;

@@ -12,14 +12,18 @@
 
 #define SMALL 20000
 #define OUTLIERS 16384
+#define ROW_POINTER "prof_ordered"
 #define HEAP_LIMIT 131072 /* rows; about 27 MB */
 
 /* What two orders of one query share. */
 struct shared {
     struct prof_capture *capture;
     struct prof_ordered_query query;
-    char *select; /* key, id, columns and, for the other order, whether it is one of its and key */
-    int columns;
+    char *select; /* key, id, columns and, for the other order, whether it is one of its and key, */
+    int columns;  /* as arguments of prof_row(), which puts them here: */
+    int64_t key, id, other_key;
+    bool in_other;
+    struct prof_ordered_row *row;
     sqlite3_stmt *scan;
     bool scan_done;
     PROF_ARRAY(struct prof_ordered_row *) rows; /* all that there are */
@@ -79,6 +83,37 @@ static struct prof_ordered_row *spare_row(struct shared *shared)
     return row;
 }
 
+static int64_t cell_number(sqlite3_value *value)
+{
+    int64_t number = sqlite3_value_int64(value); /* of NULL: 0 */
+    return number || sqlite3_value_type(value) != SQLITE_NULL ? number : PROF_UNKNOWN;
+}
+
+/* prof_row(): half the cost of one SQLite call for each column. */
+static void receive_row(sqlite3_context *context, int count, sqlite3_value **values)
+{
+    struct shared *shared = count ? sqlite3_value_pointer(values[0], ROW_POINTER) : NULL;
+    (void)context;
+    if (!shared || count < 3 + shared->columns)
+        return;
+    shared->key = cell_number(values[1]);
+    shared->id = sqlite3_value_int64(values[2]);
+    struct prof_ordered_row *row = shared->row;
+    for (int i = 0; i < shared->columns; i++)
+        row->cells[i] = cell_number(values[3 + i]);
+    int real = shared->query.real_column;
+    row->is_real =
+        real >= 0 && real < shared->columns && sqlite3_value_type(values[3 + real]) == SQLITE_FLOAT;
+    if (row->is_real) {
+        double value = sqlite3_value_double(values[3 + real]);
+        memcpy(&row->cells[real], &value, sizeof value);
+    }
+    if (count == 5 + shared->columns) {
+        shared->in_other = sqlite3_value_int(values[count - 2]);
+        shared->other_key = cell_number(values[count - 1]);
+    }
+}
+
 static struct prof_ordered_row *read_ordered_row(struct shared *shared, sqlite3_stmt *statement)
 {
     struct prof_ordered_row *row = spare_row(shared);
@@ -111,17 +146,27 @@ static enum prof_status query_rows(struct shared *shared, char *sql, sqlite3_stm
 static enum prof_status scan_rows(struct shared *shared, const char *extra,
                                   sqlite3_stmt **statement, struct prof_error *err)
 {
-    return query_rows(shared, sqlite3_mprintf("%s %s", shared->select, extra), statement, err);
+    PROF_TRY(query_rows(shared, sqlite3_mprintf("%s %s", shared->select, extra), statement, err));
+    sqlite3_bind_pointer(*statement, 1, shared, ROW_POINTER, NULL);
+    return PROF_OK;
 }
 
-/* The key of a row of scan_rows; false: it is none of this order's. */
-static bool key_of(const struct prof_ordered *o, sqlite3_stmt *statement, int64_t *key)
+/* The next row of scan_rows, for one user: SQLITE_ROW, and shared->row is it. NULL there: out of
+ * memory. */
+static int step_scan(struct shared *shared, sqlite3_stmt *statement)
 {
-    int other = 2 + o->shared->columns;
-    if (o->is_other && !sqlite3_column_int(statement, other))
-        return false;
-    *key = prof_column_int(statement, o->is_other ? other + 1 : 0);
-    return true;
+    shared->row = spare_row(shared);
+    int step = shared->row ? sqlite3_step(statement) : SQLITE_NOMEM;
+    if (step != SQLITE_ROW && shared->row)
+        release_row(shared, shared->row);
+    return step;
+}
+
+/* The key of that row; false: it is none of this order's. */
+static bool key_of(const struct prof_ordered *o, int64_t *key)
+{
+    *key = o->is_other ? o->shared->other_key : o->shared->key;
+    return !o->is_other || o->shared->in_other;
 }
 
 static unsigned bits_of(int64_t value)
@@ -204,18 +249,18 @@ static enum prof_status read_late(struct prof_ordered *o, const struct disorder 
 {
     sqlite3_stmt *rows;
     bool ok = true;
-    PROF_TRY(scan_rows(o->shared, "AND id = ?", &rows, err));
+    PROF_TRY(scan_rows(o->shared, "AND id = ?2", &rows, err));
     int step = SQLITE_DONE;
     for (size_t i = 0; ok && i < d->late.count && (step == SQLITE_ROW || step == SQLITE_DONE);
          i++) {
         sqlite3_reset(rows);
-        sqlite3_bind_int64(rows, 1, d->late.data[i].id);
-        step = sqlite3_step(rows);
+        sqlite3_bind_int64(rows, 2, d->late.data[i].id);
+        step = step_scan(o->shared, rows);
+        ok = o->shared->row != NULL;
         if (step == SQLITE_ROW) {
-            struct prof_ordered_entry entry = {0, d->late.data[i].id, NULL};
-            key_of(o, rows, &entry.key);
-            entry.row = read_ordered_row(o->shared, rows);
-            ok = entry.row && prof_array_push(&o->late, entry);
+            struct prof_ordered_entry entry = {0, o->shared->id, o->shared->row};
+            key_of(o, &entry.key);
+            ok = prof_array_push(&o->late, entry);
         }
     }
     prof_array_sort(&o->late, compare_entries);
@@ -263,6 +308,14 @@ static enum prof_status sort_rows(struct prof_ordered *o, struct prof_error *err
     return query_rows(o->shared, sql, &o->own, err);
 }
 
+enum prof_status prof_ordered_init(struct prof_capture *capture, struct prof_error *err)
+{
+    return sqlite3_create_function(capture->db, "prof_row", -1, SQLITE_UTF8, NULL, receive_row,
+                                   NULL, NULL)
+               ? prof_store_fail(capture->store, "read", err)
+               : PROF_OK;
+}
+
 static enum prof_status open_orders(struct shared *shared, struct prof_error *err)
 {
     const struct prof_ordered_query *q = &shared->query;
@@ -273,15 +326,16 @@ static enum prof_status open_orders(struct shared *shared, struct prof_error *er
         o->shared = shared;
         o->is_other = i == 1;
     }
-    shared->select = sqlite3_mprintf("SELECT %s, id, %s%s%s%s%s FROM %s WHERE %s", q->key,
-                                     q->columns, q->other_key ? ", (" : "",
+    shared->select = sqlite3_mprintf("SELECT prof_row(?1, %s, id, %s%s%s%s%s) FROM %s WHERE %s",
+                                     q->key, q->columns, q->other_key ? ", (" : "",
                                      q->other_key ? q->other_where : "", q->other_key ? "), " : "",
                                      q->other_key ? q->other_key : "", q->table, q->where);
     if (!shared->select)
         return prof_out_of_memory(err);
     sqlite3_stmt *row;
-    PROF_TRY(scan_rows(shared, "", &row, err));
-    shared->columns = sqlite3_column_count(row) - (q->other_key ? 4 : 2);
+    PROF_TRY(
+        query_rows(shared, sqlite3_mprintf("SELECT %s FROM %s", q->columns, q->table), &row, err));
+    shared->columns = sqlite3_column_count(row);
     sqlite3_finalize(row);
     if (shared->columns > PROF_ORDERED_COLUMNS)
         return prof_fail(err, PROF_INVALID, "cannot read %s: too many columns", q->table);
@@ -337,11 +391,10 @@ static void read_alone(struct prof_ordered *o)
 }
 
 /* Hold a row until its turn. */
-static void hold_row(struct prof_ordered *o, sqlite3_stmt *statement, int64_t id,
-                     struct prof_ordered_row *row)
+static void hold_row(struct prof_ordered *o)
 {
-    struct prof_ordered_entry entry = {0, id, row};
-    if (o->status || !key_of(o, statement, &entry.key))
+    struct prof_ordered_entry entry = {0, o->shared->id, o->shared->row};
+    if (o->status || !key_of(o, &entry.key))
         return;
     if (entry.key > o->latest)
         o->latest = entry.key;
@@ -351,7 +404,7 @@ static void hold_row(struct prof_ordered *o, sqlite3_stmt *statement, int64_t id
     if (o->heap.count >= HEAP_LIMIT) {
         read_alone(o);
     } else if (prof_array_reserve(&o->heap, 1)) {
-        row->users++;
+        entry.row->users++;
         PROF_HEAP_PUSH(o->heap.data, o->heap.count, entry, before);
     } else {
         o->status = prof_out_of_memory(&o->err);
@@ -363,20 +416,17 @@ static void read_on(struct prof_ordered *o)
 {
     struct shared *shared = o->shared;
     sqlite3_stmt *statement = o->own ? o->own : shared->scan;
-    if (!prof_row(statement)) {
+    if (step_scan(shared, statement) != SQLITE_ROW) {
         *(o->own ? &o->own_done : &shared->scan_done) = true;
+        if (!shared->row)
+            o->status = prof_out_of_memory(&o->err);
         return;
     }
-    struct prof_ordered_row *row = read_ordered_row(shared, statement);
-    if (!row) {
-        o->status = prof_out_of_memory(&o->err);
-        return;
-    }
-    int64_t id = sqlite3_column_int64(statement, 1);
+    struct prof_ordered_row *row = shared->row;
     struct prof_ordered *beside = o->own ? NULL : shared->orders[!o->is_other];
     if (beside && !beside->own)
-        hold_row(beside, statement, id, row);
-    hold_row(o, statement, id, row);
+        hold_row(beside);
+    hold_row(o);
     release_row(shared, row);
 }
 

@@ -41,6 +41,9 @@ struct prof_ordered_query {
 
 struct prof_ordered;
 
+/* Once for each capture, when it is opened: an SQL function that hands rows over. */
+enum prof_status prof_ordered_init(struct prof_capture *capture, struct prof_error *err);
+
 /* Begin; orders[1] only where there is an other_key. The caller keeps a transaction (prof_begin)
  * from before this until after the close, so that all scans see the same rows. */
 enum prof_status prof_ordered_open(struct prof_capture *capture,
