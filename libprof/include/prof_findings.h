@@ -312,7 +312,7 @@ struct prof_prediction {
     enum prof_limit limit; /* what limits it then */
     double limit_share;    /* of the critical path */
 };
-#define PROF_PREDICTIONS 8 /* of the first findings that are replayed */
+#define PROF_PREDICTIONS 8 /* of the first findings that are replayed, the largest saving first */
 
 struct prof_findings {
     struct prof_finding *rows; /* by severity, faults before hints, those that name a cause before

@@ -118,8 +118,10 @@ static void prediction_check(const struct prof_findings *findings,
 void findings_check(const struct prof_findings *findings)
 {
     int64_t sum = 0;
-    for (size_t i = 0; i < findings->prediction_count; i++)
+    for (size_t i = 0; i < findings->prediction_count; i++) {
         prediction_check(findings, &findings->predictions[i]);
+        ck_assert(!i || findings->predictions[i].saved_ns <= findings->predictions[i - 1].saved_ns);
+    }
     for (size_t i = 0; i < findings->count; i++) {
         const struct prof_finding *finding = &findings->rows[i];
         sentence_check(finding);

@@ -547,6 +547,10 @@ const char *prof_slice_text(enum prof_slice slice)
  * then takes away more than the finding is about. */
 #define WORTH_PREDICTING 0.001
 
+PROF_ORDER(largest_saving_first, struct prof_prediction, PROF_DESCENDING(saved_ns),
+           strcmp(x->rule->id, y->rule->id), PROF_ASCENDING(phase),
+           prof_compare_texts(x->subject, y->subject))
+
 static void add_predictions(struct prof_findings *result)
 {
     for (size_t i = 0; i < result->count && result->prediction_count < PROF_PREDICTIONS; i++) {
@@ -571,6 +575,9 @@ static void add_predictions(struct prof_findings *result)
                                      .limit = row->whatif_limit,
                                      .limit_share = row->whatif_limit_share};
     }
+    if (result->prediction_count)
+        qsort(result->predictions, result->prediction_count, sizeof *result->predictions,
+              largest_saving_first);
 }
 
 enum prof_status prof_findings_of_facts(struct prof_capture *capture,
