@@ -199,6 +199,9 @@ class Moments(e2e.Case):
         other.stdin.write(b"x")
         other.stdin.flush()
         self.assertEqual(other.stdout.read(1), b"x")  # it runs, so its capture is there
+        for kind in ("nsys", "parquet"):  # which holds what there was until now, and says so
+            done = self.perfkit("export", "--format", kind, "-o", os.path.join(self.folder, kind), recorder.capture)
+            self.assertEqual((done.status, b"still being recorded" in done.err), (0, True), done.err)
         os.kill(recorder.pid, signal.SIGCONT)
         _, err = recorder.communicate(timeout=e2e.TIMEOUT)
         self.assertEqual((recorder.returncode, b"is being recorded: let it finish" in err), (125, True), err)

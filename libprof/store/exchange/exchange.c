@@ -277,3 +277,18 @@ void folder_remove(const char *path, const char *suffix)
     closedir(folder);
     rmdir(path);
 }
+
+enum prof_status exchange_note_unfinished(sqlite3 *db, const char *path,
+                                          struct prof_exchange_result *result,
+                                          struct prof_error *err)
+{
+    sqlite3_stmt *row = NULL;
+    enum prof_status status = exchange_prepare(
+        db, path, "SELECT 1 FROM capture WHERE state IN ('recording', 'closing')", &row, err);
+    if (!status && sqlite3_step(row) == SQLITE_ROW &&
+        !exchange_note(result, "the capture is still being recorded, or perfkit was killed "
+                               "(`perfkit recover` finishes it): what comes later is not here"))
+        status = prof_out_of_memory(err);
+    sqlite3_finalize(row);
+    return status;
+}

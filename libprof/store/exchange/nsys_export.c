@@ -1,4 +1,5 @@
-/* perfkit export --format nsys: a capture as the SQLite file that scripts made for Nsight Systems read.
+/* perfkit export --format nsys: a capture as the SQLite file that scripts made for Nsight Systems
+ * read.
  *
  * What each table gets is data (nsys_sources.c); here are the numbers by which rows know each other
  * there, the copying, and what is said of the rest. Two connections: a capture is opened as every
@@ -461,7 +462,7 @@ static const struct {
 
 static enum prof_status note_omissions(struct export *e)
 {
-    enum prof_status status = PROF_OK;
+    enum prof_status status = exchange_note_unfinished(e->capture, e->path, e->result, e->err);
     for (size_t i = 0; !status && i < sizeof omissions / sizeof *omissions; i++) {
         sqlite3_stmt *count = NULL;
         status = exchange_prepare(e->capture, e->path, omissions[i].count, &count, e->err);

@@ -246,6 +246,7 @@ static enum prof_status export_table(struct export *e, const struct prof_table *
 
 static enum prof_status note_changes(struct export *e)
 {
+    PROF_TRY(exchange_note_unfinished(e->capture, e->path, e->result, e->err));
     if ((e->mended &&
          !exchange_note(e->result,
                         "texts with bytes that are not UTF-8, which are replaced by U+FFFD: "

@@ -45,6 +45,11 @@ enum prof_status exchange_sql_fail(sqlite3 *db, const char *doing, const char *p
 enum prof_status exchange_prepare(sqlite3 *db, const char *path, const char *sql,
                                   sqlite3_stmt **out, struct prof_error *err);
 
+/* A note where the capture was still being recorded as the export read it. */
+enum prof_status exchange_note_unfinished(sqlite3 *db, const char *path,
+                                          struct prof_exchange_result *result,
+                                          struct prof_error *err);
+
 /* ---- folders that appear only when whole ----------------------------------------------------- */
 
 /* Folders that appear under their name only when they are whole. */
