@@ -428,6 +428,10 @@ bool cli_parse(const struct cli_command *command, int argc, char **argv, void *v
                 command->operands, command->name);
         return false;
     }
+    if (count && !command->most)
+        return cli_refuse(command->name,
+                          "'%s': this command takes no arguments (see perfkit help %s)",
+                          operands->values[0], command->name);
     if (count > command->most) {
         cli_say(command->name, "'%s' is one argument too many: at most %u (see perfkit help %s)",
                 operands->values[command->most], command->most, command->name);

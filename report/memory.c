@@ -120,8 +120,8 @@ enum prof_status prof_report_load_memory(struct prof_report_data *data, struct p
     if (!m)
         return prof_out_of_memory(err);
     PROF_TRY(prof_memory_profile(data->capture, data->filter, &m->profile, err));
-    if ((!list_sites(m) || !list_lifetimes_and_holders(m)))
-        PROF_TRY(prof_out_of_memory(err));
+    if (!list_sites(m) || !list_lifetimes_and_holders(m))
+        return prof_out_of_memory(err);
     return PROF_OK;
 }
 

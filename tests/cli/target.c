@@ -3,10 +3,10 @@
  *
  *     state            descriptors, signal mask and dispositions, limits, ids, arguments in hex
  *     exit N | die N   end with a status, or by a signal
- *     signals SECONDS  print "ready PID", and for each signal caught its name and how often it
- * came; end at SIGTERM, or after SECONDS daemon SECONDS   leave a process behind that sleeps with
- * its descriptors closed daemon FIFO      the same until something opens FIFO for writing, or for
- * two minutes */
+ *     signals SECONDS  print "ready PID", then a signal and how often it came for each one caught;
+ *                      end at SIGTERM, or after SECONDS
+ *     daemon SECONDS   leave a process behind that sleeps with its descriptors closed
+ *     daemon FIFO      the same until something opens FIFO for writing, or for ten minutes */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -16,6 +16,7 @@ try perfkit report other.sqlite a.sqlite
 try perfkit report --stats list --html page.html
 try perfkit recover a b
 try perfkit report --html x.html 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17
+try perfkit doctor now
 try perfkit help nothing
 try perfkit version --jsno
 try perfkit run
