@@ -29,6 +29,14 @@ static enum prof_report_tone tone_of(enum prof_verdict verdict)
     }
 }
 
+static void put_sentence(const struct prof_report_page *page, enum prof_report_tone tone,
+                         const char *text)
+{
+    fputs(prof_report_tone(page, tone), page->out);
+    prof_report_wrap(page, 0, "", text);
+    fputs(prof_report_plain(page), page->out);
+}
+
 static struct prof_report_output gate_output(const struct prof_gate_report *report,
                                              enum prof_report_format format, FILE *out)
 {
@@ -244,13 +252,14 @@ static enum prof_status write_gate(const struct prof_gate_report *report,
     char *headline = prof_gate_headline(report), *answer = prof_gate_answer(report);
     if (format == PROF_REPORT_TEXT) {
         if (answer)
-            fprintf(out, "%s%s%s\n", prof_report_tone(&o.page, PROF_TONE_HEAD), answer,
-                    prof_report_plain(&o.page));
+            put_sentence(&o.page, PROF_TONE_HEAD, answer);
         bool strict_fails = !report->strict && (prof_comparison_undecided(c) || c->limited) &&
                             c->verdict != PROF_VERDICT_FAIL;
-        fprintf(out, "%s%s%s%s\n", prof_report_tone(&o.page, tone_of(c->verdict)),
-                headline ? headline : "n/a", prof_report_plain(&o.page),
-                strict_fails ? "; with --strict the exit status is 4" : "");
+        char *verdict =
+            prof_gate_format("%s%s", headline ? headline : "n/a",
+                             strict_fails ? "; with --strict the exit status is 4" : "");
+        put_sentence(&o.page, tone_of(c->verdict), verdict ? verdict : "n/a");
+        free(verdict);
     } else {
         fputs("## Performance gate: ", out);
         prof_report_markdown_prose(out, headline ? headline : "n/a");

@@ -464,6 +464,24 @@ static bool read_live_again(struct tui_model *model, enum prof_status *status,
     return !*status && model->next_live == 0;
 }
 
+/* What is live after the end was never freed, but for variables: these end with the program. */
+static void end_static(struct tui_model *model)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < model->live.count; i++) {
+        const struct tui_allocation *a = &model->live.data[i];
+        struct tui_memory *group = &model->memory.data[a->group];
+        if (!prof_memory_is_static(a->kind)) {
+            model->live.data[kept++] = *a;
+            continue;
+        }
+        group->live_bytes = at_least_0(group->live_bytes - a->bytes);
+        group->live_count--;
+        model->live_bytes = at_least_0(model->live_bytes - a->bytes);
+    }
+    model->live.count = kept;
+}
+
 bool tui_memory_feed(struct tui_model *model, int64_t deadline, enum prof_status *status,
                      struct prof_error *err)
 {
@@ -479,6 +497,8 @@ bool tui_memory_feed(struct tui_model *model, int64_t deadline, enum prof_status
         end_until(model, model->state == PROF_STATE_RECORDING && model->now_ns != PROF_UNKNOWN
                              ? model->now_ns
                              : INT64_MAX);
+    if (!*status && over && model->state != PROF_STATE_RECORDING)
+        end_static(model);
     free(chunk);
     DROP_OLD_SECONDS(model, &model->memory_seconds);
     return over;

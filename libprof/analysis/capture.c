@@ -283,6 +283,11 @@ const char *prof_memory_kind_text(int kind)
     return WORD(memory_kinds, kind);
 }
 
+bool prof_memory_is_static(int kind)
+{
+    return kind == WIRE_MEMORY_DEVICE_STATIC || kind == WIRE_MEMORY_MANAGED_STATIC;
+}
+
 const char *prof_sync_kind_text(int kind)
 {
     return WORD(sync_kinds, kind);

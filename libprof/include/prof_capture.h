@@ -200,6 +200,8 @@ void prof_device_unknown(struct prof_device *device);
 /* Fixed texts of the file's numbers, never NULL: "HtoD", "pageable", ... */
 const char *prof_copy_kind_text(int kind);   /* transfer.kind, and PROF_COPY_MEMSET */
 const char *prof_memory_kind_text(int kind); /* transfer.source_kind, allocation.kind */
+/* __device__ and __managed__ variables live as long as their module: no call can free them. */
+bool prof_memory_is_static(int kind);
 const char *prof_sync_kind_text(int kind);   /* sync.kind */
 /* "8,2 x 256": grid and block of a launch; "n/a" for NULL. */
 struct prof_text prof_launch_shape(const struct prof_config *config);

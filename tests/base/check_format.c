@@ -84,6 +84,8 @@ START_TEST(counts_and_shares)
     ck_assert_str_eq(prof_percent(0).text, "0.0 %");
     ck_assert_str_eq(prof_percent(0.0001).text, "<0.1 %");
     ck_assert_str_eq(prof_percent(0.1234).text, "12.3 %");
+    ck_assert_str_eq(prof_percent(0.9994).text, "99.9 %");
+    ck_assert_str_eq(prof_percent(0.9996).text, ">99.9 %");
     ck_assert_str_eq(prof_percent(1).text, "100.0 %");
     ck_assert_str_eq(prof_percent(NAN).text, "n/a");
     char text[12] = "";

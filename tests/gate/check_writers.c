@@ -287,6 +287,33 @@ static void join_lines(char *text)
     *to = '\0';
 }
 
+/* The answer and the verdict too, whose names may be long. */
+START_TEST(text_keeps_to_its_width)
+{
+    struct prof_compared row = slow();
+    row.family = PROF_METRIC_WALL;
+    row.residual = 0.1;
+    struct prof_comparison c = {.rows = &row,
+                                .count = 1,
+                                .base_units = 5,
+                                .cand_units = 5,
+                                .verdict = PROF_VERDICT_UNDERPOWERED};
+    c.verdicts[PROF_VERDICT_UNDERPOWERED] = 1;
+    struct prof_gate_report report = {.comparison = &c, .judged = true, .width = 60};
+    struct prof_error err = {0};
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    ck_assert(!prof_gate_write_text(&report, out, &err));
+    fclose(out);
+    ck_assert_msg(strstr(text, "candidate took 1.10x"), "%s", text);
+    ck_assert_msg(strstr(text, "with --strict"), "%s", text);
+    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
+        ck_assert_msg(strlen(line) <= 60, "%zu: %s", strlen(line), line);
+    free(text);
+}
+END_TEST
+
 START_TEST(text_says_what_moved_and_where)
 {
     struct prof_comparison c = comparison(1);
@@ -574,8 +601,8 @@ START_TEST(a_text_without_memory_fails_the_writer)
 END_TEST
 
 CHECK_MAIN("gate_writers", a_text_without_memory_fails_the_writer, no_wrapped_line_begins_a_command,
-           a_kernel_of_one_side_differs_by_its_launches, text_says_what_moved_and_where,
-           a_limited_pass_says_so, sums_and_what_one_side_has,
+           a_kernel_of_one_side_differs_by_its_launches, text_keeps_to_its_width,
+           text_says_what_moved_and_where, a_limited_pass_says_so, sums_and_what_one_side_has,
            what_noise_hides_is_told_in_readable_numbers, what_not_known_says_why,
            annotations_are_single_lines_and_at_most_ten, junit_is_one_well_formed_document,
            markdown_keeps_its_cells, json_has_null_for_what_is_unknown,

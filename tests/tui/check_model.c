@@ -338,6 +338,30 @@ START_TEST(memory_is_of_its_device)
 }
 END_TEST
 
+/* As the report's "everything freed": no call can free a variable, the end of the program does. */
+START_TEST(variables_end_with_the_program)
+{
+    struct scene scene;
+    int64_t live = 0;
+    scene_make(&scene, "variables");
+    scene_second(&scene, 0, true);
+    scene_sql(&scene, "INSERT INTO allocation(process, device, start, bytes, kind, thread) VALUES"
+                      "(1, 1, 1000, 144, 6, 1), (1, 1, 1000, 96, 7, 1), (1, 1, 2000, 4096, 3, 1)");
+    scene_state(&scene, "complete", 5000000000);
+    scene_publish(&scene);
+    struct tui_model *model = tui_model_new(scene.path);
+    look(model);
+    for (size_t i = 0; i < model->live.count; i++) {
+        ck_assert(!prof_memory_is_static(model->live.data[i].kind));
+        live += model->live.data[i].bytes;
+    }
+    ck_assert_int_ge(live, 4096);
+    ck_assert_int_eq(model->live_bytes, live);
+    tui_model_free(model);
+    scene_remove(&scene);
+}
+END_TEST
+
 static int slow_columns(const struct tui_dashboard *d)
 {
     int count = 0;
@@ -519,6 +543,6 @@ CHECK_MAIN("tui.model", totals_are_those_of_the_report,
            a_window_is_its_seconds, what_was_read_survives_the_file,
            another_file_in_its_place_begins_anew, a_recorder_that_died_is_noticed,
            a_quantile_is_by_rank, memory_before_the_first_look_is_not_drawn,
-           memory_is_of_its_device, slow_iterations_are_marked, no_capture_is_an_error,
-           absurd_numbers_do_no_harm, the_end_of_a_capture_is_short,
+           memory_is_of_its_device, variables_end_with_the_program, slow_iterations_are_marked,
+           no_capture_is_an_error, absurd_numbers_do_no_harm, the_end_of_a_capture_is_short,
            a_capture_is_finished_when_it_is_one_file)

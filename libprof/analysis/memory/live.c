@@ -129,12 +129,10 @@ static void add_live_change(struct sum *s, const struct change *c)
     }
 }
 
-/* __device__ and __managed__ variables live as long as their module: no call can free them. A
- * sub-buffer, or an image over a buffer, has no bytes of its own. */
+/* A sub-buffer, or an image over a buffer, has no bytes of its own. */
 static bool leaked(const struct prof_allocation *a)
 {
-    return a->end_ns == PROF_UNKNOWN && a->bytes && a->kind != WIRE_MEMORY_DEVICE_STATIC &&
-           a->kind != WIRE_MEMORY_MANAGED_STATIC;
+    return a->end_ns == PROF_UNKNOWN && a->bytes && !prof_memory_is_static(a->kind);
 }
 
 static void add_made(struct sum *s, struct prof_spread_budget *budget,

@@ -227,7 +227,7 @@ static bool add_memory_item(struct memory_work *w, uint32_t lifetime)
     struct memory_item *item = site == PROF_NO_GROUP ? NULL : prof_array_add(&w->items);
     if (!item)
         return false;
-    bool fixed = l->kind == WIRE_MEMORY_DEVICE_STATIC || l->kind == WIRE_MEMORY_MANAGED_STATIC;
+    bool fixed = prof_memory_is_static(l->kind);
     *item = (struct memory_item){
         .start = l->start,
         .until = alive_until(w, l),
