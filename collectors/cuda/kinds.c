@@ -142,11 +142,13 @@ static void apply_kinds(bool may_switch_off)
     for (;;) {
         bool free = false;
         bool want = wanted();
-        if (!atomic_load(&started) || atomic_load(&leaving) || want == atomic_load(&on) ||
-            (!want && !may_switch_off))
+        if (!atomic_load(&started) || atomic_load(&leaving) ||
+            (want && waits && !await_switching())) /* `on` changes at the end of a switching */
+            return;
+        if (want == atomic_load(&on) || (!want && !may_switch_off))
             return;
         if (!atomic_compare_exchange_strong(&busy, &free, true)) {
-            if (want && waits && await_switching())
+            if (want && waits)
                 continue;
             return;
         }

@@ -185,7 +185,7 @@ bool collector_awaits_iteration(void)
 
 bool collector_pauses(void)
 {
-    return false;
+    return core.pauses;
 }
 
 void collector_window(bool open, enum wire_window_reason reason)

@@ -49,6 +49,7 @@ struct fake_core {
     _Atomic uint64_t window_from,
         window_to;  /* collector_recorded_at; recording = window_to is UINT64_MAX */
     bool unlimited; /* no windows are expected */
+    bool pauses;    /* collector_pauses */
     const struct collector_source *source;
 };
 extern struct fake_core core;

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "libprof/base/clock.h"
 #include "tests/cuda/decode_case.h"
 
 /* Device work follows its call, also when it runs after the window closed. */
@@ -413,6 +414,46 @@ static int status_of(pid_t child)
     return status;
 }
 
+static _Atomic bool went_on;
+
+/* It lasts until the other thread asks for the time, as it does to wait, or goes on. */
+static CUptiResult disable_slowly(CUpti_ActivityKind kind)
+{
+    disable(kind);
+    if (!inside) {
+        asked_before = core.asked_time;
+        inside = true;
+    }
+    while (core.asked_time == asked_before && !went_on)
+        sched_yield();
+    return CUPTI_SUCCESS;
+}
+
+static void *switch_off(void *unused)
+{
+    close_window();
+    return unused;
+}
+
+/* A window opens while another thread is still switching off: the thread that opens it goes on when
+ * all is on again, unless that takes too long. */
+START_TEST(window_opens_while_switching_off)
+{
+    pthread_t other;
+    core.pauses = true;
+    begin_switching(true);
+    cupti.ActivityDisable = disable_slowly;
+    pthread_create(&other, NULL, switch_off, NULL);
+    wait_until_inside();
+    uint64_t begin = prof_now_ns();
+    open_window();
+    ck_assert(prof_now_ns() - begin >= 100000000u || kind_on[CUPTI_ACTIVITY_KIND_RUNTIME]);
+    went_on = true;
+    pthread_join(other, NULL);
+    ck_assert(kind_on[CUPTI_ACTIVITY_KIND_RUNTIME]);
+}
+END_TEST
+
 /* Forked while a thread of the parent was switching: the child does not wait for that to end. */
 START_TEST(child_waits_for_nobody)
 {
@@ -588,6 +629,7 @@ void add_window_tests(TCase *cases)
     tcase_add_loop_test(cases, functions_are_never_switched_off, 0, 2);
     tcase_add_test(cases, window_that_nobody_tells_of);
     tcase_add_test(cases, launches_while_switching);
+    tcase_add_test(cases, window_opens_while_switching_off);
     tcase_add_test(cases, child_waits_for_nobody);
     tcase_add_test(cases, exit_waits_for_managed);
     tcase_add_test(cases, kind_that_is_used);
