@@ -140,16 +140,18 @@ static bool remove_not_started(const struct recover *recover)
         control_find(&control, recover->spool.path, NULL))
         return false;
     bool started = atomic_load(&control.page->target) != 0;
+    pid_t owner = (pid_t)control.page->owner;
     control_close(&control);
     if (started)
         return false;
     if (!has_bytes(final)) /* reserved, in a network folder */
         unlink(final);
+    bool older = output_restore(final, owner);
     if (!recover->options.quiet)
         cli_say(recover->name,
                 "%s: perfkit was killed before it started the program: nothing was recorded, and "
-                "there is nothing to recover; run it again",
-                final);
+                "there is nothing to recover%s; run it again",
+                final, older ? ", but the older capture, which is there again" : "");
     return true;
 }
 

@@ -133,6 +133,10 @@ void output_started(struct run_output *output);
 /* The program did not start: leave the folder as it was found. */
 void output_discard(struct run_output *output);
 
+/* The same for a perfkit run of that pid that was killed: the file that its --force had set aside
+ * gets its name back, where that is free. False: there is none. */
+bool output_restore(const char *final, pid_t pid);
+
 /* A capture file with what SQLite keeps beside it. */
 void output_remove(const char *path);
 

@@ -266,6 +266,11 @@ int output_take_turn(const struct run_output *output)
     return fd;
 }
 
+static bool aside_name(char out[PATH_MAX], const char *final, pid_t pid)
+{
+    return snprintf(out, PATH_MAX, "%s.old-%ld", final, (long)pid) < PATH_MAX;
+}
+
 /* --force: the old file stays beside, with its side files, which are a part of it and would be
  * replayed into the new one: so a command that cannot be started costs nothing. */
 static enum prof_status set_aside(struct run_output *output, struct prof_error *err)
@@ -287,9 +292,8 @@ static enum prof_status set_aside(struct run_output *output, struct prof_error *
                          "%s is no capture, and --force overwrites nothing else: choose another "
                          "name, or remove it",
                          output->final);
-    int length =
-        snprintf(output->aside, sizeof output->aside, "%s.old-%ld", output->final, (long)getpid());
-    if (length >= PATH_MAX || (there && rename(output->final, output->aside) < 0)) {
+    if (!aside_name(output->aside, output->final, getpid()) ||
+        (there && rename(output->final, output->aside) < 0)) {
         output->aside[0] = '\0';
         return prof_fail_errno(err, PROF_IO, "cannot replace %s", output->final);
     }
@@ -382,6 +386,17 @@ void output_discard(struct run_output *output)
     if (output->aside[0])
         move_side_files(output->aside, output->final);
     output->aside[0] = '\0';
+}
+
+bool output_restore(const char *final, pid_t pid)
+{
+    char aside[PATH_MAX];
+    if (!aside_name(aside, final, pid) ||
+        (renameat2(AT_FDCWD, aside, AT_FDCWD, final, RENAME_NOREPLACE) &&
+         (errno == EEXIST || rename(aside, final))))
+        return false;
+    move_side_files(aside, final);
+    return true;
 }
 
 static bool copy_bytes(int from, int to)

@@ -78,7 +78,8 @@ CALL(int, linkat, -1, to, (int from_fd, const char *from, int to_fd, const char 
             real = (__typeof__(&name))dlsym(RTLD_NEXT, #name);                                     \
         va_list more;                                                                              \
         va_start(more, flags);                                                                     \
-        mode_t mode = flags & O_CREAT ? va_arg(more, mode_t) : 0;                                  \
+        int makes = flags & O_CREAT || (flags & O_TMPFILE) == O_TMPFILE;                           \
+        mode_t mode = makes ? va_arg(more, mode_t) : 0;                                            \
         va_end(more);                                                                              \
         if (flags & O_CREAT)                                                                       \
             before_call(#name, -1, path);                                                          \
