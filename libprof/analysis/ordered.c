@@ -93,9 +93,10 @@ static int64_t cell_number(sqlite3_value *value)
 static void receive_row(sqlite3_context *context, int count, sqlite3_value **values)
 {
     struct shared *shared = count ? sqlite3_value_pointer(values[0], ROW_POINTER) : NULL;
-    (void)context;
-    if (!shared || count < 3 + shared->columns)
+    if (!shared || count < 3 + shared->columns) {
+        sqlite3_result_error(context, "prof_row() is not for other queries", -1);
         return;
+    }
     shared->key = cell_number(values[1]);
     shared->id = sqlite3_value_int64(values[2]);
     struct prof_ordered_row *row = shared->row;

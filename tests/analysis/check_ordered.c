@@ -187,6 +187,57 @@ START_TEST(two_orders_of_the_same_rows)
 }
 END_TEST
 
+/* Cells of every type, the same whether SQLite sorts the rows or hands them over one by one. */
+START_TEST(cells_of_every_type)
+{
+    enum { ROWS = 700 };
+    struct prof_ordered_query q[2] = {query, query};
+    struct prof_ordered *orders[2][2];
+    q[0].real_column = q[1].real_column = 0;
+    q[1].small = 2 * ROWS;
+    struct prof_capture *capture = capture_of(ROWS, "i + 10 * (i % 2)");
+    ck_assert(prof_sql_run(capture->db,
+                           "CREATE TEMP TABLE typed AS SELECT id, start, "
+                           "CASE id % 7 WHEN 0 THEN NULL WHEN 1 THEN 0 WHEN 2 THEN id + 0.25 WHEN "
+                           "3 THEN 0.0 WHEN 4 THEN 9223372036854775807 WHEN 5 THEN '12 ms' ELSE "
+                           "x'3334' END AS duration FROM marker_like"));
+    ck_ok(prof_begin(capture, &err));
+    for (int i = 0; i < 2; i++) {
+        q[i].table = "typed";
+        ck_ok(prof_ordered_open(capture, &q[i], orders[i], &err));
+    }
+    for (int i = 0; i < ROWS; i++) {
+        const struct prof_ordered_entry *scanned = prof_ordered_next(orders[0][0]),
+                                        *sorted = prof_ordered_next(orders[1][0]);
+        ck_assert(scanned && sorted);
+        ck_assert_int_eq(scanned->id, sorted->id);
+        ck_assert_int_eq(scanned->row->is_real, scanned->id % 7 == 2 || scanned->id % 7 == 3);
+        ck_assert_int_eq(scanned->row->is_real, sorted->row->is_real);
+        ck_assert_int_eq(scanned->row->cells[0], sorted->row->cells[0]);
+        ck_assert_int_eq(scanned->row->cells[0] == PROF_UNKNOWN, scanned->id % 7 == 0);
+    }
+    for (int i = 0; i < 2; i++) {
+        ck_assert_ptr_null(prof_ordered_next(orders[i][0]));
+        ck_ok(prof_ordered_close(orders[i][0], &err));
+    }
+    prof_end(capture);
+    prof_close(capture);
+}
+END_TEST
+
+/* A query that is not ours gets no row, and says so. */
+START_TEST(function_of_ours_only)
+{
+    static const char *const queries[] = {"SELECT prof_row()", "SELECT prof_row(1, 2, 3, 4)",
+                                          "SELECT prof_row(NULL, start, id, 1) FROM marker_like"};
+    struct prof_capture *capture = capture_of(3, "i");
+    for (size_t i = 0; i < sizeof queries / sizeof *queries; i++)
+        ck_assert(!prof_sql_run(capture->db, queries[i]));
+    prof_close(capture);
+}
+END_TEST
+
 CHECK_MAIN("ordered", no_rows, rows_in_order, equal_times_go_by_id, two_interleaved_streams, noise,
            a_few_very_late_rows, the_reverse, more_disorder_than_memory, unknown_times_come_first,
-           extreme_times, with_a_condition, two_orders_of_the_same_rows)
+           extreme_times, with_a_condition, two_orders_of_the_same_rows, cells_of_every_type,
+           function_of_ours_only)
