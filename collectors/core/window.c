@@ -252,6 +252,8 @@ static void record_window_change(struct core_state *state, bool iteration)
         return;
     }
     uint32_t served = 1;
+    int cancel;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* no other thread would serve */
     do {
         bool on = sources_wanted(state);
         if (on != atomic_load(&state->window_reported)) {
@@ -261,6 +263,7 @@ static void record_window_change(struct core_state *state, bool iteration)
         uint32_t before = atomic_fetch_sub(&state->window_requests, served);
         served = before - served;
     } while (served > 0);
+    pthread_setcancelstate(cancel, NULL);
 }
 
 void core_window_follow(void)

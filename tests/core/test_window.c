@@ -695,6 +695,54 @@ START_TEST(iteration_waits_for_the_switching)
 }
 END_TEST
 
+static _Atomic int switchings;
+
+static void switch_and_test_cancel(bool on)
+{
+    (void)on;
+    pthread_testcancel();
+    atomic_fetch_add(&switchings, 1);
+}
+
+static void *close_cancelled(void *unused)
+{
+    control_flip(page, prof_now_ns(), WIRE_WINDOW_OVERHEAD);
+    pthread_cancel(pthread_self());
+    core_window_look();
+    pthread_testcancel();
+    return unused;
+}
+
+/* By the thread that looks or by the helper thread. */
+static void await_switchings(int count)
+{
+    for (int i = 0; i < 400 && atomic_load(&switchings) < count; i++)
+        usleep(20000);
+    ck_assert_int_eq(atomic_load(&switchings), count);
+}
+
+/* A thread that is cancelled while it switches the sources has switched them before it ends: later
+ * changes are followed. */
+START_TEST(cancelled_while_switching)
+{
+    static const struct collector_source cancelling = {.source = WIRE_SOURCE_CUDA,
+                                                       .recording = switch_and_test_cancel};
+    pthread_t closer;
+    void *result;
+    make_page(true, false, CONTROL_BYTES);
+    collector_register(&cancelling);
+    ck_assert(collector_active());
+    ck_assert_int_eq(pthread_create(&closer, NULL, close_cancelled, NULL), 0);
+    ck_assert_int_eq(pthread_join(closer, &result), 0);
+    ck_assert_ptr_eq(result, PTHREAD_CANCELED);
+    await_switchings(1);
+    control_flip(page, prof_now_ns(), WIRE_WINDOW_OVERHEAD);
+    core_window_look();
+    await_switchings(2);
+    remove_folder();
+}
+END_TEST
+
 /* With a budget two iterations in a row are recorded, then two to four are left out, three on
  * average; changes are at the begin of one. A forked child begins anew. Without a plan everything
  * is recorded again, whether another iteration begins or not. */
@@ -792,10 +840,11 @@ END_TEST
 
 int main(void)
 {
-    return CHECK_RUN(
-        "window", setup, NULL, {without_option, 1}, {no_good_page, 7}, {opens_and_closes, 1},
-        {many_windows, 2}, {born_late, 1}, {missed_changes, 1}, {many_changes, 1},
-        {hostile_page, 1}, {ranges_nest, 1}, {threads_and_signals, 1}, {forked, 1}, {pauses, 1},
-        {iteration_waits_for_the_switching, 1}, {sampled, 1}, {sampled_by_several, 1},
-        {heartbeat, 1}, {no_tick_during_a_death, 1}, {not_under_perfkit, 1}, {errno_kept, 1});
+    return CHECK_RUN("window", setup, NULL, {without_option, 1}, {no_good_page, 7},
+                     {opens_and_closes, 1}, {many_windows, 2}, {born_late, 1}, {missed_changes, 1},
+                     {many_changes, 1}, {hostile_page, 1}, {ranges_nest, 1},
+                     {threads_and_signals, 1}, {forked, 1}, {pauses, 1},
+                     {iteration_waits_for_the_switching, 1}, {cancelled_while_switching, 1},
+                     {sampled, 1}, {sampled_by_several, 1}, {heartbeat, 1},
+                     {no_tick_during_a_death, 1}, {not_under_perfkit, 1}, {errno_kept, 1});
 }
