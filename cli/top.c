@@ -69,6 +69,13 @@ static const struct cli_text_row top_examples[] = {
     {0},
 };
 
+static const struct cli_text_row top_statuses[] = {
+    {"0", "Done."},
+    {"1-255", "With a command that has ended: as the command, or 128 + the signal that ended it."},
+    {"2", "The command line is wrong, or a file cannot be read or written."},
+    {0},
+};
+
 static const struct cli_text_row top_variables[] = {
     {"NO_COLOR", "When set, the screen has no colour."},
     {"COLUMNS", "Width of what --once prints."},
@@ -303,47 +310,44 @@ static void repeat_recorder(const char *output)
         fclose(file);
 }
 
-/* The recorder has ended: what it said, and how the program ended. */
-static void report_program_end(const struct cli_command *command, const struct top_capture *capture,
-                               int status)
+/* The recorder has ended: what it said, and how the program ended, which it returns. */
+static int report_program_end(const struct cli_command *command, const struct top_capture *capture,
+                              int status)
 {
     int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     repeat_recorder(capture->output);
     if (code)
         cli_say(command->name, "the program ended with status %d; what it printed is in %s", code,
                 capture->output);
+    return code;
 }
 
-/* Leaving the screen leaves the program alone, but for Ctrl-C, which ends it as in a shell. */
-static void leave_program(const struct cli_command *command, struct top_capture *capture,
-                          bool finished, int ended_by)
+/* Leaving the screen leaves the program alone, but for Ctrl-C, which ends it as in a shell. Returns
+ * the status of a program that has ended, else 0. */
+static int leave_program(const struct cli_command *command, struct top_capture *capture,
+                         bool finished, int ended_by)
 {
-    int status;
+    int status = 0;
     if (capture->recorder <= 0)
-        return;
-    /* The capture is complete a moment before its recorder ends. */
-    for (int i = 0; i < 50 && finished && kill(capture->recorder, 0) == 0; i++) {
-        pid_t ended = waitpid(capture->recorder, &status, WNOHANG);
-        if (ended > 0)
-            report_program_end(command, capture, status);
-        if (ended)
-            return;
-        pause_for(TICK_NS / 10);
-    }
+        return CLI_OK;
     pid_t ended = waitpid(capture->recorder, &status, WNOHANG);
-    if (ended > 0)
-        report_program_end(command, capture, status);
+    /* The capture is complete a moment before its recorder ends. */
+    for (int i = 0; i < 1500 && finished && ended == 0; i++) {
+        pause_for(TICK_NS / 10);
+        ended = waitpid(capture->recorder, &status, WNOHANG);
+    }
     if (ended)
-        return;
+        return ended > 0 ? report_program_end(command, capture, status) : CLI_OK;
     if (ended_by == SIGINT) {
         kill(-capture->recorder, SIGINT);
         cli_say(command->name, "the program was interrupted; its capture is %s", capture->path);
-        return;
+        return CLI_OK;
     }
     cli_say(command->name,
             "the program runs on (perfkit run is process %ld); its capture is %s, what it prints "
             "is in %s",
             (long)capture->recorder, capture->path, capture->output);
+    return CLI_OK;
 }
 
 /* In a finished capture: while it is recorded, the range may be yet to come, and the view of
@@ -463,14 +467,15 @@ static int show_program(const struct cli_command *command, int argc, char **argv
         find_top_capture(&options, &operands, program, run_options, &capture, &exit_status, &err);
     if (!status) {
         status = show_top(&capture, &options, views, first, &finished, &ended_by, &err);
-        exit_status = cli_exit_status(status);
-        leave_program(command, &capture, finished, ended_by);
+        exit_status = leave_program(command, &capture, finished, ended_by);
+        if (status)
+            exit_status = cli_exit_status(status);
     }
     if (status)
         return cli_fail(exit_status, command->name, "%s", err.message);
     if (ended_by && ended_by != SIGINT)
         raise(ended_by); /* as its sender expects */
-    return CLI_OK;
+    return exit_status;
 }
 
 static int top_run(const struct cli_command *command, int argc, char **argv)
@@ -504,6 +509,7 @@ const struct cli_command top_command = {
             "recorded, and leaving it leaves "
             "the program alone.",
     .options = top_options,
+    .statuses = top_statuses,
     .examples = top_examples,
     .variables = top_variables,
     .operand = CLI_FILE,

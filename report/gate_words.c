@@ -251,18 +251,18 @@ char *prof_gate_subject(const struct prof_compared *row, size_t cells)
 
 static void put_exact(FILE *out, const struct prof_compared *row)
 {
-    double base = isnan(row->base_value) ? 0 : row->base_value;
-    double cand = isnan(row->cand_value) ? 0 : row->cand_value, more = cand - base;
+    /* What is not there counts as 0. */
+    double base = fmax(row->base_value, 0), cand = fmax(row->cand_value, 0), more = cand - base;
     fprintf(out, "%s -> %s", prof_gate_value(row, row->base_value).text,
             prof_gate_value(row, row->cand_value).text);
     bool moved = fabs(more) > 1e-9 * fmax(fabs(base), fabs(cand)); /* they are means */
-    if (moved && row->family != PROF_METRIC_FINDING)
+    bool known = !isnan(row->base_value + row->cand_value);
+    if (moved && known && row->family != PROF_METRIC_FINDING)
         fprintf(out, " (%c%s)", more < 0 ? '-' : '+', prof_gate_value(row, fabs(more)).text);
     if (row->base_low < row->base_high && row->family != PROF_METRIC_FINDING)
         fprintf(out, "; in the baseline %s to %s", prof_gate_value(row, row->base_low).text,
                 prof_gate_value(row, row->base_high).text);
-    double out_base = isnan(row->outside_base) ? 0 : row->outside_base;
-    double out_cand = isnan(row->outside_cand) ? 0 : row->outside_cand;
+    double out_base = fmax(row->outside_base, 0), out_cand = fmax(row->outside_cand, 0);
     if (row->moved)
         fputs("; NVTX ranges inside it are new or gone", out);
     if (out_base != out_cand && !moved)

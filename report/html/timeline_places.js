@@ -122,6 +122,7 @@
     graphs: () => ({ kinds: ['kernel'], name: 'CUDA graph' }),
     lines: (at) => ({ kinds: DEVICE, frames: [at('function')] }), host: (at) => ({ kinds: SAMPLES, frames: [at('name')] }),
     host_threads: (at) => ({ thread: at('id') }), threads: (at) => ({ thread: at('id') }), streams: (at) => ({ kinds: DEVICE, stream: at('id') }),
+    processes: (at) => ({ pid: at('pid') }),
   };
 
   /* Marks the instances of a row of the table of this name, `at` gives its values; of: those of this capture, or 'all'. */

@@ -121,6 +121,7 @@ class Live(e2e.Case):
     def test_a_program_that_fails(self):
         done = self.perfkit("top", "--json", "-o", self.path("fails.sqlite"), "--", "sh", "-c", FEED + " 2000 1; exit 3")
         self.assertIn(b"the program ended with status 3", done.err)
+        self.assertEqual(done.status, 3)
 
     def test_a_finished_file_is_whole_and_the_same_each_time(self):
         capture = self.path("finished.sqlite")
