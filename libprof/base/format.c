@@ -293,7 +293,7 @@ struct prof_text prof_percent(double share)
     struct prof_text t;
     if (share > 0 && share < 0.0005)
         return (struct prof_text){"<0.1 %"};
-    if (share >= 0.9995 && share < 1)
+    if (share >= 0.9995 && share < 1 - 1e-9)
         return (struct prof_text){">99.9 %"};
     size_t n = prof_print_fixed(t.text, share * 100, 1);
     memcpy(t.text + n, " %", 3);

@@ -54,7 +54,8 @@ struct prof_text prof_signal(int64_t number);
 /* An amount with its noun: "1 copy", "1,234 copies". */
 struct prof_text prof_counted(int64_t count, const char *one, const char *many);
 
-/* A share 0..1 as "12.3 %"; below 0.05 % but not 0: "<0.1 %"; what that leaves: ">99.9 %". */
+/* A share 0..1 as "12.3 %"; below 0.05 % but not 0: "<0.1 %"; what that leaves: ">99.9 %". Sums of
+ * shares that are 1 but for rounding are 1. */
 struct prof_text prof_percent(double share);
 
 /* Plain numbers into `out` (at least 64 bytes), NUL-terminated; they return the length. */

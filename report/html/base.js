@@ -65,7 +65,7 @@ window.perfkit = (function () {
   function percent(share) {
     if (unknown(share)) return 'n/a';
     if (share > 0 && share < 0.0005) return '<0.1 %';
-    if (share >= 0.9995 && share < 1) return '>99.9 %';
+    if (share >= 0.9995 && share < 1 - 1e-9) return '>99.9 %';
     return (share * 100).toFixed(1) + ' %';
   }
 

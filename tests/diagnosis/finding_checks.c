@@ -28,7 +28,7 @@ void findings_list(const struct prof_findings *findings)
 /* Is what `seen` has at `at` the text of one of the finding's numbers? */
 static bool is_a_number(const struct prof_finding *finding, const char *at)
 {
-    at -= at > finding->seen && strchr("<-", at[-1]) != NULL;
+    at -= at > finding->seen && strchr("<>-", at[-1]) != NULL;
     for (size_t i = 0; i < finding->number_count; i++) {
         const char *text = prof_number_text(&finding->numbers[i]).text;
         size_t length = strlen(text);
