@@ -11,7 +11,7 @@
   function captures() {
     if (P.runs.length < 2) return null;
     return el('p', { class: 'facts' }, ...P.runs.map((run) => el('span', null, run.label + ' ', el('a', { href: '#comparison' }, run.capture.path))),
-      el('span', null, 'What names no other capture is about the candidate.'));
+      el('span', null, 'Text that names no capture is about the candidate.'));
   }
 
   function head() {
