@@ -104,14 +104,5 @@ int main(int argc, char **argv)
     form = argc > 3 && atoi(argv[3]) == 1;
     folder = argc > 4 ? argv[4] : NULL;
     verbose = getenv("PERFKIT_VERBOSE") != NULL;
-    Suite *suite = suite_create("slow_steps");
-    TCase *all = tcase_create("all");
-    tcase_add_test(all, score_all);
-    suite_add_tcase(suite, all);
-    SRunner *runner = srunner_create(suite);
-    srunner_set_fork_status(runner, CK_NOFORK);
-    srunner_run_all(runner, CK_SILENT);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return check_run_here(score_all);
 }

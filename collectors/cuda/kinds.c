@@ -22,7 +22,7 @@
 
 #define OFF_NS 2000000000u     /* a closed window's kinds are switched off after that time */
 #define LEAVE_NS 500000000u    /* the exiting thread waits no longer for a switching to end */
-#define SWITCHED_NS 100000000u /* an iteration waits no longer for the helper's switching */
+#define SWITCHED_NS 100000000u /* nor does a thread of the program */
 #define LOOK_NS 200000         /* ... and both look so often */
 
 static bool whole_graphs;
@@ -134,7 +134,8 @@ static bool await_switching(void)
 }
 
 /* Switch CUPTI to the wanted state, unless another thread is switching; that thread checks again
- * before it returns. Where an iteration begins, its thread waits: all of it is to be recorded. */
+ * before it returns. In a run with pauses a thread of the program waits for that: the iteration
+ * that it begins, or the window that it opens, is to be recorded whole. */
 static void apply_kinds(bool may_switch_off)
 {
     bool waits = collector_pauses() && !collector_is_helper();
