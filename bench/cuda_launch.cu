@@ -2,7 +2,7 @@
 // Prints one line of JSON a round, after a warm-up in each, and a last one ("end"). Run it bare,
 // under perfkit and under others, interleaved: bench/overhead does.
 //
-//     bench_cuda_launch [--rounds R] launch [LAUNCHES [SYNC_EVERY [THREADS]]]
+//     bench_cuda_launch [--rounds R] launch [LAUNCHES [SYNC_EVERY [THREADS [RATE]]]]
 //     bench_cuda_launch [--rounds R] graph [NODES [REPLAYS]]
 //     bench_cuda_launch [--rounds R] copy [COPIES [BYTES]]
 //     bench_cuda_launch [--rounds R] event [RECORDS]
@@ -12,7 +12,9 @@
 // happens to run differs by more than what is measured. Threads of a collector are free to run
 // anywhere.
 //
-// launch: empty kernels. graph: a chain of them. copy: pinned host to device. event: recordings.
+// launch: empty kernels; RATE: no faster than so many a second of a thread, whose sleep after a
+// synchronization does not count. Beside the time, a round gives the processor time of the whole
+// process, its threads and the collector's. graph: a chain of them. copy: pinned host to device. event: recordings.
 // steps: no rounds, but iterations in NVTX ranges "step", each of some launches and a
 // synchronization; prints "step N ns" as bench/host_bound.py does.
 #include <cstdint>
@@ -37,7 +39,7 @@ enum { MAX_THREADS = 64 };
 struct work {
     const char *mode; // and the word in "ns_per_..."
     const char *unit;
-    long count, every, threads, nodes, bytes;
+    long count, every, threads, nodes, bytes, rate;
 };
 
 static struct work work;
@@ -89,14 +91,33 @@ static inline void operation(const struct lane *lane)
         empty_kernel<<<1, 1, 0, lane->stream>>>();
 }
 
-static void repeat(const struct lane *lane, long count)
+// Sleep until `launches` are due. Returns how long, in ns.
+static uint64_t pace(uint64_t begun, long launches)
 {
+    uint64_t now = turns_now_ns(), woke = now;
+    uint64_t due = begun + (uint64_t)launches * 1000000000u / (uint64_t)work.rate;
+    for (; woke < due; woke = turns_now_ns()) {
+        struct timespec left = {(time_t)((due - woke) / 1000000000u),
+                                (long)((due - woke) % 1000000000u)};
+        nanosleep(&left, NULL);
+    }
+    return woke - now;
+}
+
+// Returns for how long it slept, in ns: never without a rate.
+static uint64_t repeat(const struct lane *lane, long count)
+{
+    uint64_t begun = turns_now_ns(), slept = 0;
     for (long i = 0; i < count; i++) {
         operation(lane);
-        if (i % work.every == work.every - 1)
+        if (i % work.every == work.every - 1) {
             cudaStreamSynchronize(lane->stream);
+            if (work.rate)
+                slept += pace(begun, i + 1);
+        }
     }
     MUST(cudaStreamSynchronize(lane->stream));
+    return slept;
 }
 
 static long warm_up(void)
@@ -134,8 +155,8 @@ static void run_lane(long number)
         repeat(&lane, warm_up());
         pthread_barrier_wait(&warm);
         uint64_t begun = turns_now_ns();
-        repeat(&lane, work.count);
-        ns_of[number] = (double)(turns_now_ns() - begun) / (double)work.count;
+        uint64_t slept = repeat(&lane, work.count);
+        ns_of[number] = (double)(turns_now_ns() - begun - slept) / (double)work.count;
         pthread_barrier_wait(&end_round);
     }
     MUST(cudaStreamDestroy(lane.stream));
@@ -148,16 +169,24 @@ static uint64_t gpu_used(void)
     return total - free_bytes;
 }
 
-static void report(struct turns *turns, long round)
+static double process_ns(void)
 {
-    double sum = 0;
+    struct timespec used;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+    return (double)used.tv_sec * 1e9 + (double)used.tv_nsec;
+}
+
+// used_ns: processor time of the process in this round, its warm-up too.
+static void report(struct turns *turns, long round, double used_ns)
+{
+    double sum = 0, each = (double)((work.count + warm_up()) * work.threads);
     for (long i = 0; i < work.threads; i++)
         sum += ns_of[i];
     fprintf(turns->out,
             "{\"mode\": \"%s\", \"round\": %ld, \"count\": %ld, \"threads\": %ld, "
-            "\"ns_per_%s\": %.1f, \"gpu_used_bytes\": %llu}\n",
+            "\"ns_per_%s\": %.1f, \"cpu_ns\": %.1f, \"gpu_used_bytes\": %llu}\n",
             work.mode, round, work.count, work.threads, work.unit, sum / (double)work.threads,
-            (unsigned long long)gpu_used());
+            used_ns / each, (unsigned long long)gpu_used());
     fflush(turns->out);
 }
 
@@ -175,9 +204,10 @@ static int run(long rounds)
     turns_open(&turns, rounds);
     long round = 0;
     for (; turns_next(&turns); round++) {
+        double before = process_ns();
         pthread_barrier_wait(&begin_round);
         pthread_barrier_wait(&end_round);
-        report(&turns, round);
+        report(&turns, round, process_ns() - before);
     }
     over = true;
     pthread_barrier_wait(&begin_round);
@@ -230,6 +260,7 @@ static bool understand(int argc, char **argv, int at)
         work.count = number(argc, argv, at + 1, 100000);
         work.every = number(argc, argv, at + 2, 1000);
         work.threads = number(argc, argv, at + 3, 1);
+        work.rate = number(argc, argv, at + 4, 0);
     } else if (strcmp(mode, "graph") == 0) {
         work.unit = "replay";
         work.nodes = number(argc, argv, at + 1, 100);
@@ -249,7 +280,7 @@ static bool understand(int argc, char **argv, int at)
     }
     bool sized = (strcmp(mode, "graph") != 0 || work.nodes > 0) &&
                  (strcmp(mode, "copy") != 0 || work.bytes > 0);
-    return sized && work.count > 0 && work.every > 0 && work.threads > 0 &&
+    return sized && work.count > 0 && work.every > 0 && work.threads > 0 && work.rate >= 0 &&
            work.threads <= MAX_THREADS;
 }
 
