@@ -60,6 +60,11 @@ class Run(unittest.TestCase):
             self.assertEqual(sum(e["dropped"] for e in ends), 0, name)
         self.assertEqual(section["ends"]["nsys"][0]["bytes"], 1000)
         figures = section["figures"]
+        same = figures["configurations"]["same"]
+        self.assertEqual((same["over_perfkit"]["n"], same["processors_added"]["n"]), (6, 6))
+        self.assertIn("same over perfkit: ", text)
+        self.assertTrue(all(line["processors"] > 0 for line in section["raw"]), section["raw"])
+        self.assertTrue(all(end["after_exit_s"] > 0 for end in section["ends"]["perfkit"]), section["ends"])
         self.assertEqual(figures["own"]["n"], 6)
         self.assertEqual(len(figures["own_by_process"]), 2)
         self.assertIsNotNone(figures["own"]["low"])

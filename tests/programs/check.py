@@ -38,6 +38,7 @@ def environment(recorder):
     return {"GLOO_SOCKET_IFNAME": "lo", "NCCL_SOCKET_IFNAME": "lo", **os.environ,
             "PYTHONDONTWRITEBYTECODE": "1", "PYTHONHASHSEED": "0", "OMP_NUM_THREADS": "2",
             "TRITON_CACHE_DIR": os.path.join(os.path.abspath(recorder.folder), "triton"),
+            "CUPY_CACHE_DIR": os.path.join(os.path.abspath(recorder.folder), "cupy"),
             "CUBLAS_WORKSPACE_CONFIG": ":4096:8"}
 
 
@@ -312,6 +313,24 @@ def memory_holders(report, recorder):
     trusted(report, result.capture)
 
 
+def stall_lines(report, recorder):
+    """Kernels of NVRTC (CuPy) and Triton wait at the lines of their own source that the program marks."""
+    _, _, _, made = bare(recorder, "stall_lines")
+    result = recorder.record("stall_lines", command("stall_lines"), ["--stalls"], TIMEOUT, env=environment(recorder))
+    report.equal("exit status", result.status, 0)
+    compare(report, result.capture, made)
+    status, out, err = run([f"{recorder.bin}/perfkit", "report", "--format", "json", result.capture.path], TIMEOUT)
+    report.equal("report", (status, err), (0, ""))
+    rows = {row["name"].partition("(")[0]: row for row in json.loads(out)["stalls"]["rows"]}
+    for kernel, line in made["lines"].items():
+        row = rows.get(kernel, {})
+        report.observed(f"{kernel}", {key: row.get(key) for key in ("samples", "reason", "file", "line", "no_lines")})
+        report.true(f"{kernel} waits within two lines of {line}", abs((row.get("line") or 0) - line) <= 2, row.get("line"))
+        report.equal(f"{kernel} waits for", row.get("reason"), "long_scoreboard")
+    if "perfkit_cupy_gather" not in made["lines"]:
+        report.skipped("perfkit_cupy_gather", "CuPy is not installed")
+
+
 CHECKS = [
     Check("os_exit", 20, program("os_exit")),
     # --cupti=own: every launch is ours, and the program's own profiler gets no device events.
@@ -322,6 +341,7 @@ CHECKS = [
     Check("inference", 25, program("inference")),
     Check("cublas_cudnn", 25, program("cublas_cudnn")),
     Check("triton_add", 30, program("triton_add")),
+    Check("stall_lines", 30, stall_lines),
     Check("memory_holders", 30, memory_holders),
     Check("pytorch_stacks", 30, pytorch_stacks),
     Check("pytorch_lines", 30, pytorch_lines("pytorch_lines")),
