@@ -181,12 +181,16 @@ def main():
     program.random.shuffle(kinds)
     plan = {WARM_UP + APART * i + program.random.randrange(APART // 2): kind for i, kind in enumerate(kinds)}
     steps = int(sys.argv[3]) if len(sys.argv) > 3 else WARM_UP + APART * len(kinds) + 20
+    def plant():
+        try:
+            KINDS[plan[step]](program)
+            print("planted %d %s" % (step, plan[step]), flush=True)
+        except Exception as why:  # this kind cannot be planted here
+            print("%s: %s" % (plan[step], why), file=sys.stderr)
+
     for step in range(steps):
         with torch.cuda.nvtx.range("step"):
-            program.step(step in plan and (lambda: KINDS[plan[step]](program)))
-    for step, kind in plan.items():
-        print("planted %d %s" % (step, kind))
-    sys.stdout.flush()
+            program.step(plant if step in plan else None)
 
 
 main()
