@@ -124,6 +124,8 @@ class memory:
             {"action": "alloc", "addr": 8192, "size": 512, "time_us": us, "frames": [where, main]},
             {"action": "free_requested", "addr": 4096, "size": 1000, "time_us": us + 1},
             {"action": "free_completed", "addr": 4096, "size": 1000, "time_us": us + 2},
+            {"action": "alloc", "addr": 12288, "size": 64, "time_us": us, "frames": [where, main]},
+            {"action": "free_requested", "addr": 12288, "size": 64, "time_us": us + 3},
             {"action": "alloc", "addr": 4096, "size": 100}]]}
 
 class cuda:
@@ -155,11 +157,11 @@ class Blocks(e2e.Case):
     def test_blocks_of_the_caching_allocator(self):
         db = self.program("initialise")
         self.assertEqual(db.execute("SELECT bytes, address, \"end\" - start FROM block ORDER BY id")
-                         .fetchall(), [(1000, 4096, 2000), (512, 8192, None)])
+                         .fetchall(), [(1000, 4096, 2000), (512, 8192, None), (64, 12288, 3000)])
         self.assertEqual(db.execute(
             "SELECT v.value, f.value, y.line, s.depth FROM block b JOIN stack s ON s.id = b.stack "
             "JOIN symbol y ON y.frame = s.frame JOIN string v ON v.id = y.function "
-            "JOIN string f ON f.id = y.file").fetchall(), [("forward", "/src/model.py", 7, 2)] * 2)
+            "JOIN string f ON f.id = y.file").fetchall(), [("forward", "/src/model.py", 7, 2)] * 3)
         self.assertEqual(db.execute("SELECT count(*) FROM string WHERE value = '/src/train it.py'")
                          .fetchone(), (1,))
 

@@ -6,7 +6,8 @@ written when it ends, into the run's spool folder (libprof/store/ingest_blocks.c
     F ID LINE FILE<TAB>FUNCTION    a frame
     S ID FRAME,FRAME,...           a stack, innermost first
     A DEVICE US ADDRESS BYTES ID   a block is handed out; ID 0 = no stack
-    D DEVICE US ADDRESS            and given back
+    D DEVICE US ADDRESS            and given back; what the program has freed and another stream
+                                   still uses (record_stream) at the end: when it was freed
 
 Times are microseconds since 1970, addresses decimal. Never an exception into the program."""
 import atexit
@@ -21,6 +22,7 @@ class _Writer:
         self.out = out
         self.frames = {}
         self.stacks = {}
+        self.freed = {}  # (device, address) -> time: freed by the program, still used by a stream
 
     @staticmethod
     def clean(text):
@@ -47,13 +49,21 @@ class _Writer:
 
     def event(self, device, entry):
         action, time = entry.get("action"), entry.get("time_us")
-        if time is None or action not in ("alloc", "free_completed"):
+        if time is None or action not in ("alloc", "free_requested", "free_completed"):
             return
+        if action == "free_requested":
+            self.freed[device, entry["addr"]] = time
+            return
+        self.freed.pop((device, entry["addr"]), None)
         if action == "alloc":
             stack = self.stack(entry.get("frames"))
             self.out.write("A %d %d %d %d %d\n" % (device, time, entry["addr"], entry["size"], stack))
         else:
             self.out.write("D %d %d %d\n" % (device, time, entry["addr"]))
+
+    def end(self):
+        for (device, address), time in self.freed.items():
+            self.out.write("D %d %d %d\n" % (device, time, address))
 
 
 def write(snapshot, path):
@@ -65,6 +75,7 @@ def write(snapshot, path):
         for device, entries in enumerate(snapshot.get("device_traces", [])):
             for entry in entries:
                 writer.event(device, entry)
+        writer.end()
     os.rename(unfinished, path)
 
 
