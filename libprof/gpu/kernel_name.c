@@ -24,14 +24,17 @@ static const struct {
     {"tensorop", PROF_PRECISION_NARROW},   {"s16816gemm", PROF_PRECISION_NARROW},
     {"h16816gemm", PROF_PRECISION_NARROW}, {"s1688gemm", PROF_PRECISION_NARROW},
     {"h1688gemm", PROF_PRECISION_NARROW},  {"h884gemm", PROF_PRECISION_NARROW},
-    {"s884gemm", PROF_PRECISION_NARROW},   {"float", PROF_PRECISION_WIDE},
-    {"float2", PROF_PRECISION_WIDE},       {"float4", PROF_PRECISION_WIDE},
-    {"fp32", PROF_PRECISION_WIDE},         {"f32", PROF_PRECISION_WIDE},
-    {"f32f32", PROF_PRECISION_WIDE},       {"double", PROF_PRECISION_WIDE},
-    {"fp64", PROF_PRECISION_WIDE},         {"f64", PROF_PRECISION_WIDE},
-    {"f64f64", PROF_PRECISION_WIDE},       {"sgemm", PROF_PRECISION_WIDE},
-    {"dgemm", PROF_PRECISION_WIDE},        {"ffma", PROF_PRECISION_WIDE},
-    {"simt", PROF_PRECISION_WIDE},
+    {"s884gemm", PROF_PRECISION_NARROW},   {"hcudnn", PROF_PRECISION_NARROW},
+    {"h884cudnn", PROF_PRECISION_NARROW},  {"s884cudnn", PROF_PRECISION_NARROW},
+    {"h1688cudnn", PROF_PRECISION_NARROW}, {"s1688cudnn", PROF_PRECISION_NARROW},
+    {"float", PROF_PRECISION_WIDE},        {"float2", PROF_PRECISION_WIDE},
+    {"float4", PROF_PRECISION_WIDE},       {"fp32", PROF_PRECISION_WIDE},
+    {"f32", PROF_PRECISION_WIDE},          {"f32f32", PROF_PRECISION_WIDE},
+    {"double", PROF_PRECISION_WIDE},       {"fp64", PROF_PRECISION_WIDE},
+    {"f64", PROF_PRECISION_WIDE},          {"f64f64", PROF_PRECISION_WIDE},
+    {"sgemm", PROF_PRECISION_WIDE},        {"dgemm", PROF_PRECISION_WIDE},
+    {"ffma", PROF_PRECISION_WIDE},         {"simt", PROF_PRECISION_WIDE},
+    {"scudnn", PROF_PRECISION_WIDE},       {"dcudnn", PROF_PRECISION_WIDE},
 };
 
 /* Floating point of 4, 6 or 8 bits is named after its exponent and mantissa: float_e2m1_t,
@@ -211,6 +214,17 @@ const char *prof_library_text(enum prof_library library)
 #undef PROF_LIBRARY_TEXT
     };
     return texts[library];
+}
+
+/* NVIDIA's names: implicit products of matrices (fprop, dgrad, wgrad; scudnn is cuDNN's sgemm) and
+ * Winograd's transforms. Groups of one channel each gain nothing from a product's units. */
+bool prof_name_is_convolution(const char *name)
+{
+    static const char *const parts[] = {"fprop",  "dgrad",    "wgrad", "convolve",
+                                        "scudnn", "winograd", NULL};
+    static const char *const others[] = {"grouped_direct", "flash", NULL};
+    return prof_name_library(name) == PROF_LIBRARY_CUDNN && holds_one(name, parts) &&
+           !holds_one(name, others);
 }
 
 bool prof_name_is_vendor(const char *name)

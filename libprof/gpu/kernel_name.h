@@ -57,4 +57,7 @@ bool prof_name_is_softmax(const char *name);
  * mangled or not. A product with a vector (gemv) is none. NULL allowed. */
 bool prof_name_is_matmul(const char *name);
 
+/* Whether it is a convolution of cuDNN's that works as a product of matrices. NULL allowed. */
+bool prof_name_is_convolution(const char *name);
+
 #endif

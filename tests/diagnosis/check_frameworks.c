@@ -92,12 +92,33 @@ END_TEST
 
 START_TEST(products_without_tensor_cores_are_named)
 {
-    static const char *const names[][2] = {{FP32, NULL}, {TF32, NULL}, {PRODUCT, NULL}};
+    static const struct {
+        const char *names[2];
+        bool wide;
+    } all[] = {
+        {{FP32, NULL}, true},
+        {{TF32, NULL}, false},
+        {{PRODUCT, NULL}, false},
+        {{"ampere_scudnn_128x64_relu_xregs_large_nn_v1", NULL}, true},
+        {{"void cutlass__5x_cudnn::Kernel<cutlass_simt_sfprop_optimized_128x128_8x2_nhwc>(int)",
+          NULL},
+         true},
+        {{"void convolve_common_engine_float_NHWC<float, float>(int)", NULL}, true},
+        {{"void convolve_common_engine_float_NHWC<__nv_bfloat16, __nv_bfloat16, 128>(int)", NULL},
+         false},
+        {{"void cutlass__5x_cudnn::Kernel<cutlass_tensorop_s1688fprop_optimized_tf32_64x64>(int)",
+          NULL},
+         false},
+        {{"turing_h1688cudnn_256x64_ldg8_relu_exp_interior_nhwc_tn_v1", NULL}, false},
+        {{"void cudnn::cnn::conv2d_grouped_direct_kernel<false, int, float, float>(int)", NULL},
+         false},
+        {{"void conv2d_grouped_direct_kernel<double, double>(double)", NULL}, false},
+    };
     static const int64_t ns[] = {500 * US};
     struct prof_findings findings;
-    struct prof_capture *capture = run_kernels(names[_i], ns, &findings);
+    struct prof_capture *capture = run_kernels(all[_i].names, ns, &findings);
     const struct prof_finding *finding = finding_of(&findings, "low-precision");
-    ck_assert((finding != NULL) == (_i == 0));
+    ck_assert_msg((finding != NULL) == all[_i].wide, "%s", all[_i].names[0]);
     if (finding) {
         ck_assert_int_eq(finding->severity, PROF_SEVERITY_WARNING);
         ck_assert_ptr_nonnull(strstr(finding->seen, "TF32"));
@@ -293,6 +314,39 @@ START_TEST(uploads_that_come_alike_may_all_go)
 }
 END_TEST
 
+/* An average of weights, one tensor after the other, eight and more in a row; a network that adds
+ * in place between its products; an optimizer's step, which is one by itself. */
+START_TEST(updates_in_a_row_are_a_list)
+{
+    struct scene s;
+    struct prof_findings findings;
+    scene_open(&s, "cuda", "gpu");
+    int product = scene_config(&s, PRODUCT, 132, 256, 32),
+        update = scene_config(&s, MUL, 132, 256, 32);
+    for (int i = 0; i < STEPS; i++) {
+        scene_push(&s, _i == 2 ? "Optimizer.step#SGD.step" : "step");
+        for (int k = 0; k < 12; k++) {
+            scene_push(&s, k % 2 ? "aten::mul_" : "aten::lerp_");
+            scene_kernel(&s, 0, update, 2 * US);
+            scene_pop(&s);
+            if (_i == 1 && k % 4 == 3)
+                scene_kernel(&s, 0, product, 2 * US);
+        }
+        scene_pop(&s);
+    }
+    struct prof_capture *capture = scene_findings(&s, &findings);
+    findings_list(&findings);
+    findings_check(&findings);
+    const char *seen = NULL;
+    for (size_t i = 0; i < findings.count && !seen; i++)
+        if (strstr(findings.rows[i].seen, "of the launches are"))
+            seen = findings.rows[i].seen;
+    ck_assert((seen && strstr(seen, "100.0 % of the launches are of updates")) == (_i == 0));
+    ck_assert((seen && strstr(seen, "fused=True")) == (_i == 2));
+    scene_done(capture, &findings);
+}
+END_TEST
+
 /* The host in x[mask], whose nonzero is a part of it, and in a nonzero by itself. */
 START_TEST(indexing_by_a_mask_goes_with_its_wait)
 {
@@ -319,6 +373,11 @@ START_TEST(indexing_by_a_mask_goes_with_its_wait)
     const struct prof_finding *finding = finding_of(&findings, "scalar-readback");
     ck_assert_ptr_nonnull(finding);
     ck_assert((finding->alone_ns >= (STEPS - 1) * 3 * (int64_t)(200 * US)) == (_i == 0));
+    double kernels = 0; /* those of the operator go with it */
+    for (size_t i = 0; i < finding->number_count; i++)
+        kernels +=
+            strcmp(finding->numbers[i].name, "saved_kernel_ns") ? 0 : finding->numbers[i].value;
+    ck_assert_double_ge(kernels, (STEPS - 1) * 3 * (double)(20 * US));
     scene_done(capture, &findings);
 }
 END_TEST
@@ -326,8 +385,8 @@ END_TEST
 CHECK_MAIN_LOOPS("frameworks", {an_expression_is_a_chain, 1},
                  {few_or_unknown_kernels_are_no_chain, 2},
                  {a_softmax_between_products_is_attention, 4},
-                 {products_without_tensor_cores_are_named, 3}, {a_logarithm_is_no_softmax, 1},
+                 {products_without_tensor_cores_are_named, 11}, {a_logarithm_is_no_softmax, 1},
                  {names_tell_whose_kernel_it_is, 1}, {a_librarys_streams_are_its_own, 2},
-                 {uploads_that_come_alike_may_all_go, 3},
+                 {uploads_that_come_alike_may_all_go, 3}, {updates_in_a_row_are_a_list, 3},
                  {indexing_by_a_mask_goes_with_its_wait, 2}, {an_operator_brings_its_remedy, 1},
                  {the_engines_ranges_are_no_iterations, 1})

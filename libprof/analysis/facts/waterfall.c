@@ -399,9 +399,12 @@ static void record_idle_gap(const struct work *w, struct sweep *s, uint32_t thre
     s->facts->awaited_gaps += s->gap[PROF_SLICE_SYNC] > 0;
 }
 
-static void note_pause(struct sweep *s, bool kernel)
+static void note_pause(struct work *w, struct sweep *s, bool kernel)
 {
     struct prof_device_facts *d = s->facts;
+    bool woken = s->gap[PROF_SLICE_SYNC] || s->gap[PROF_SLICE_COPY_CALL];
+    if (woken && s->gap[PROF_SLICE_HOST] < PROF_BRIEF_NS && s->last_shape != PROF_NO_SHAPE)
+        w->facts->shapes.data[s->last_shape].woken_brief_ns += s->gap[PROF_SLICE_HOST];
     bool other = s->gap[PROF_SLICE_SYNC] || s->gap[PROF_SLICE_COPY_CALL] ||
                  s->gap[PROF_SLICE_ALLOC] || s->gap[PROF_SLICE_BUILD];
     if (kernel && !other && s->gap[PROF_SLICE_HOST] < PROF_BRIEF_NS)
@@ -547,7 +550,7 @@ static bool sweep_operation(struct work *w, const struct prof_op *op)
         begin_gap(s);
         spend_idle(w, s, op);
         record_idle_gap(w, s, op->thread, prof_op_asked_at(op));
-        note_pause(s, prof_is_kernel(shape));
+        note_pause(w, s, prof_is_kernel(shape));
         s->done = op->start;
     } else {
         note_queued(w, s);

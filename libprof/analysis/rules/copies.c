@@ -65,6 +65,8 @@ void prof_copies_add(const struct prof_judge *judge, struct prof_copies *sums,
     }
     sums->catch_up_ns = prof_add(sums->catch_up_ns, shape->catch_up_ns);
     sums->after[PROF_SLICE_LAUNCH] = prof_add(sums->after[PROF_SLICE_LAUNCH], shape->catch_up_ns);
+    if (prof_is_python(judge))
+        sums->python_ns = prof_add(sums->python_ns, shape->woken_brief_ns);
     prof_spots_add(&sums->spots, prof_longest_spot(judge, shape));
 }
 
@@ -82,11 +84,14 @@ void prof_copies_claim_around(struct prof_judge *judge, struct prof_draft *draft
         int64_t ns = sums->before[around[i]] + (after ? sums->after[around[i]] : 0);
         prof_claim(judge, draft, term, around[i], (int64_t)((double)ns * part));
     }
+    if (after && sums->python_ns)
+        prof_claim(judge, draft, "python_ns", PROF_SLICE_HOST,
+                   (int64_t)((double)sums->python_ns * part));
 }
 
 int64_t prof_copies_idle_around(const struct prof_copies *sums)
 {
-    int64_t idle = 0;
+    int64_t idle = sums->python_ns;
     for (size_t i = 0; i < AROUND; i++)
         idle = prof_add(idle, prof_add(sums->before[around[i]], sums->after[around[i]]));
     return idle;

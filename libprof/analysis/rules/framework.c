@@ -11,29 +11,39 @@ static const struct remedy {
     const char *range;
     enum prof_advice what;
     const char *is, *call;
+    enum {
+        ANY,
+        IN_ROWS, /* only of launches that come one after the other */
+        GOES,    /* with its kernels */
+    } kind;
 } remedies[] = {
     {"Optimizer.step#", PROF_ADVICE_LAUNCHES, "the optimizer's step",
-     "pass fused=True or foreach=True to the optimizer"},
+     "pass fused=True or foreach=True to the optimizer", ANY},
     {"aten::lstm_cell", PROF_ADVICE_LAUNCHES, "an LSTMCell, called for each time step",
-     "nn.LSTM computes the whole sequence in one call"},
+     "nn.LSTM computes the whole sequence in one call", ANY},
     {"aten::gru_cell", PROF_ADVICE_LAUNCHES, "a GRUCell, called for each time step",
-     "nn.GRU computes the whole sequence in one call"},
+     "nn.GRU computes the whole sequence in one call", ANY},
     {"aten::rnn_tanh_cell", PROF_ADVICE_LAUNCHES, "an RNNCell, called for each time step",
-     "nn.RNN computes the whole sequence in one call"},
+     "nn.RNN computes the whole sequence in one call", ANY},
     {"aten::rnn_relu_cell", PROF_ADVICE_LAUNCHES, "an RNNCell, called for each time step",
-     "nn.RNN computes the whole sequence in one call"},
+     "nn.RNN computes the whole sequence in one call", ANY},
+    {"aten::add_", PROF_ADVICE_LAUNCHES, "updates of one tensor after the other",
+     "torch._foreach_add_, _foreach_mul_, _foreach_lerp_ and their like update a list of tensors "
+     "in "
+     "one call",
+     IN_ROWS},
     {"aten::nonzero", PROF_ADVICE_WAITS,
      "nonzero (also of x[mask]), whose result has a size to wait for",
-     "torch.where(mask, a, b), a product with the mask, or topk have a size that is known"},
+     "torch.where(mask, a, b), a product with the mask, or topk have a size that is known", GOES},
     {"aten::masked_select", PROF_ADVICE_WAITS, "masked_select, whose result has a size to wait for",
-     "torch.where(mask, a, b) or a product with the mask has a size that is known"},
+     "torch.where(mask, a, b) or a product with the mask has a size that is known", GOES},
     {"aten::_local_scalar_dense", PROF_ADVICE_WAITS, ".item(), float(tensor) or `if tensor:`",
-     "keep the tensor (.detach()), and read it every k steps"},
+     "keep the tensor (.detach()), and read it every k steps", ANY},
     {"enumerate(DataLoader)#_SingleProcess", PROF_ADVICE_HOST, "a DataLoader without workers",
-     "DataLoader(num_workers=N, pin_memory=True) prepares batches ahead"},
+     "DataLoader(num_workers=N, pin_memory=True) prepares batches ahead", ANY},
     {"enumerate(DataLoader)#_MultiProcess", PROF_ADVICE_HOST,
      "waiting for the DataLoader's workers",
-     "more num_workers, a larger prefetch_factor, or less work for each sample"},
+     "more num_workers, a larger prefetch_factor, or less work for each sample", ANY},
 };
 #define REMEDIES (sizeof remedies / sizeof remedies[0])
 #define MAIN_PART 0.3 /* of what a finding counts, that one remedy must be about */
@@ -41,8 +51,27 @@ static const struct remedy {
 /* What a remedy is about, within the phase. */
 struct use {
     int64_t operations, ranges, host_ns;
-    uint32_t thread; /* of the last operation */
 };
+
+/* Operators in place that PyTorch has for lists of tensors too. */
+static bool is_update(const char *name)
+{
+    static const char *const names[] = {"add_",  "sub_", "mul_",   "div_",        "lerp_",
+                                        "sqrt_", "neg_", "pow_",   "reciprocal_", "addcmul_",
+                                        "abs_",  "exp_", "clamp_", "clamp_min_",  "addcdiv_"};
+    static const char space[] = "aten::";
+    bool found = false;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        found |=
+            !strncmp(name, space, sizeof space - 1) && !strcmp(name + sizeof space - 1, names[i]);
+    return found;
+}
+
+static bool is_about(const struct remedy *remedy, const char *name)
+{
+    return remedy->kind == IN_ROWS ? is_update(name)
+                                   : !strncmp(name, remedy->range, strlen(remedy->range));
+}
 
 /* By number of a text of the ranges, 1 + the remedy; NULL = there is none for any of them. */
 static unsigned char *find_remedies(const struct prof_facts *f)
@@ -51,7 +80,7 @@ static unsigned char *find_remedies(const struct prof_facts *f)
     for (size_t i = 0; i < f->range_texts.list.count; i++) {
         const char *text = f->range_texts.list.data[i];
         for (size_t k = 0; text && k < REMEDIES; k++) {
-            if (strncmp(text, remedies[k].range, strlen(remedies[k].range)) != 0)
+            if (!is_about(&remedies[k], text))
                 continue;
             of_text = of_text ? of_text : calloc(f->range_texts.list.count, 1);
             if (!of_text)
@@ -79,56 +108,121 @@ static void add_range(struct use *use, const struct prof_range_node *node)
     use->host_ns = prof_add(use->host_ns, prof_subtract(node->end, node->begin));
 }
 
-/* The innermost range with a remedy of that kind around a call. */
+/* The outermost range with a remedy of that kind around a call: what an optimizer's step or a cell
+ * launches is theirs. */
 static const struct prof_range_node *find_remedy_range(struct prof_range_index *ranges,
                                                        const unsigned char *of_text,
                                                        enum prof_advice what, uint32_t thread,
                                                        int64_t time)
 {
     struct prof_range_thread *lanes = prof_range_thread(ranges, thread);
-    for (size_t l = 0; lanes && l < lanes->lanes.count; l++) {
+    const struct prof_range_node *found = NULL;
+    for (size_t l = 0; lanes && l < lanes->lanes.count && !found; l++) {
         uint32_t at = prof_range_at(ranges, &lanes->lanes.data[l], time);
         for (; at != PROF_NO_RANGE; at = ranges->nodes.data[at].parent) {
             unsigned char number = of_text[ranges->nodes.data[at].group];
             if (number && remedies[number - 1].what == what)
-                return &ranges->nodes.data[at];
+                found = &ranges->nodes.data[at];
         }
     }
-    return NULL;
+    return found;
 }
 
-/* Of the operations that findings of this kind count, who makes them. `all`: their number by
- * thread: what autograd launches for them on its own thread is in no range of theirs. */
-static void sum_operations(struct prof_judge *judge, const unsigned char *of_text,
-                           enum prof_advice what, struct use *uses, struct prof_map *all)
+/* A few updates between others are how networks are written; so many in a row are a list. */
+#define ROW 8
+
+/* Who makes the operations that findings of one kind count. */
+struct makers {
+    struct prof_judge *judge;
+    const unsigned char *of_text;
+    enum prof_advice what;
+    struct use uses[REMEDIES];
+    struct prof_map all;                /* thread -> operations: what autograd launches for them on
+                                           its own thread is in no range of theirs */
+    struct prof_map made;               /* thread << 8 | remedy, where there are any */
+    const struct prof_range_node *last; /* range of the operation before */
+    const struct prof_range_node *gone; /* the last operator that goes, with x[mask] around it */
+    int64_t row;                        /* updates up to now with no other operation between */
+    struct use pending;                 /* of them those that are not counted yet */
+    uint32_t row_thread;
+    int64_t *goes_ns; /* by shape: kernels that go with their operators; NULL = none do */
+};
+
+static void add_use(struct use *use, const struct use *more)
 {
-    const struct prof_facts *f = judge->facts;
+    use->operations += more->operations;
+    use->ranges += more->ranges;
+    use->host_ns = prof_add(use->host_ns, more->host_ns);
+}
+
+static void add_made(struct makers *m, unsigned char number, const struct prof_op *op,
+                     const struct prof_range_node *node)
+{
+    bool rows = remedies[number - 1].kind == IN_ROWS;
+    struct use one = {.operations = 1};
+    if (node != m->last)
+        add_range(&one, with_indexing(m->judge->facts, node));
+    m->last = node;
+    m->row = rows && op->thread == m->row_thread ? m->row + 1 : rows;
+    m->row_thread = op->thread;
+    if (m->row <= 1)
+        m->pending = (struct use){0};
+    add_use(&m->pending, &one);
+    if (rows && m->row < ROW)
+        return;
+    add_use(&m->uses[number - 1], &m->pending);
+    m->pending = (struct use){0};
+    m->judge->failed |= !prof_map_put(&m->made, (uint64_t)op->thread << 8 | number, 1);
+}
+
+static void add_operation(struct makers *m, const struct prof_op *op, enum prof_op_kind kind)
+{
+    const struct prof_facts *f = m->judge->facts;
     /* Searching moves a lane's hint only: the index stays what it is. */
     struct prof_range_index *ranges = (struct prof_range_index *)(uintptr_t)&f->ranges;
-    const struct prof_range_node *last = NULL;
+    bool kernel = kind == PROF_OP_KERNEL, launches = m->what == PROF_ADVICE_LAUNCHES;
+    bool counts = launches ? kernel : prof_is_scalar_readback(&f->shapes.data[op->shape]);
+    if (!counts && !(kernel && m->goes_ns))
+        return;
+    const struct prof_range_node *node =
+        find_remedy_range(ranges, m->of_text, m->what, op->thread, op->call);
+    unsigned char number = node ? m->of_text[node->group] : 0;
+    if (number && remedies[number - 1].kind == GOES)
+        m->gone = with_indexing(f, node);
+    if (kernel && m->goes_ns && m->gone && op->call >= m->gone->begin && op->call < m->gone->end)
+        m->goes_ns[op->shape] += op->duration;
+    if (!counts)
+        return;
+    const uint64_t *before = prof_map_get(&m->all, op->thread);
+    m->judge->failed |= !prof_map_put(&m->all, op->thread, before ? *before + 1 : 1);
+    if (number)
+        add_made(m, number, op, node);
+    else
+        m->row = 0;
+}
+
+static void sum_operations(struct makers *m)
+{
+    const struct prof_facts *f = m->judge->facts;
     struct prof_op_walk walk = {0};
     const struct prof_op *op;
     enum prof_op_kind kind;
-    while ((op = prof_facts_next(f, &walk, &kind))) {
-        const struct prof_shape *shape = &f->shapes.data[op->shape];
-        bool counts =
-            what == PROF_ADVICE_LAUNCHES ? kind == PROF_OP_KERNEL : prof_is_scalar_readback(shape);
-        if (!counts || shape->device != judge->device_index || op->call == PROF_UNKNOWN ||
-            !prof_facts_called(f, op->call))
-            continue;
-        const uint64_t *before = prof_map_get(all, op->thread);
-        judge->failed |= !prof_map_put(all, op->thread, before ? *before + 1 : 1);
-        const struct prof_range_node *node =
-            find_remedy_range(ranges, of_text, what, op->thread, op->call);
-        if (!node)
-            continue;
-        struct use *use = &uses[of_text[node->group] - 1];
-        use->operations++;
-        use->thread = op->thread;
-        if (node != last)
-            add_range(use, with_indexing(f, node));
-        last = node;
-    }
+    while ((op = prof_facts_next(f, &walk, &kind)))
+        if (f->shapes.data[op->shape].device == m->judge->device_index &&
+            op->call != PROF_UNKNOWN && prof_facts_called(f, op->call))
+            add_operation(m, op, kind);
+}
+
+/* Operations of the threads that make some of the remedy's. */
+static int64_t operations_beside(const struct makers *m, size_t remedy)
+{
+    uint64_t thread, count;
+    size_t at = 0;
+    int64_t sum = 0;
+    while (prof_map_next(&m->all, &at, &thread, &count))
+        if (prof_map_get(&m->made, thread << 8 | (remedy + 1)))
+            sum += (int64_t)count;
+    return sum;
 }
 
 static void sum_host(const struct prof_facts *f, const unsigned char *of_text, struct use *uses)
@@ -159,7 +253,7 @@ static void claim_operator(struct prof_judge *judge, struct prof_draft *draft, i
 }
 
 static void advise(struct prof_judge *judge, struct prof_draft *draft, const struct remedy *remedy,
-                   const struct use *use, int64_t all)
+                   const struct use *use, int64_t all, const int64_t *goes_ns)
 {
     double part = all > 0 ? (double)use->operations / (double)all : 1;
     if (remedy->what == PROF_ADVICE_HOST) {
@@ -178,29 +272,39 @@ static void advise(struct prof_judge *judge, struct prof_draft *draft, const str
              remedy->is, remedy->call);
     if (remedy->what == PROF_ADVICE_WAITS)
         claim_operator(judge, draft, use->host_ns);
+    const struct prof_shape *shape;
+    for (size_t at = 0; goes_ns && (shape = prof_next_shape(judge, &at));)
+        if (shape->sum_ns > 0)
+            prof_claim_kernel(judge, draft, shape,
+                              (double)goes_ns[shape - judge->facts->shapes.data] /
+                                  (double)shape->sum_ns);
 }
 
 bool prof_advise(struct prof_judge *judge, struct prof_draft *draft, enum prof_advice what)
 {
     const struct prof_facts *f = judge->facts;
-    struct use uses[REMEDIES] = {0};
     unsigned char *of_text = find_remedies(f);
+    struct makers m = {.judge = judge, .of_text = of_text, .what = what};
     size_t best = REMEDIES;
-    struct prof_map all = {0};
     if (!of_text)
         return false;
-    if (what == PROF_ADVICE_HOST)
-        sum_host(f, of_text, uses);
-    else
-        sum_operations(judge, of_text, what, uses, &all);
-    for (size_t k = 0; k < REMEDIES; k++)
-        if (uses[k].ranges && (best == REMEDIES || uses[k].host_ns > uses[best].host_ns))
-            best = k;
-    if (best < REMEDIES) {
-        const uint64_t *count = prof_map_get(&all, uses[best].thread);
-        advise(judge, draft, &remedies[best], &uses[best], count ? (int64_t)*count : 0);
+    if (what == PROF_ADVICE_WAITS) {
+        m.goes_ns = calloc(f->shapes.count + 1, sizeof *m.goes_ns);
+        judge->failed |= !m.goes_ns;
     }
-    prof_map_free(&all);
+    if (what == PROF_ADVICE_HOST)
+        sum_host(f, of_text, m.uses);
+    else
+        sum_operations(&m);
+    for (size_t k = 0; k < REMEDIES; k++)
+        if (m.uses[k].ranges && (best == REMEDIES || m.uses[k].host_ns > m.uses[best].host_ns))
+            best = k;
+    if (best < REMEDIES)
+        advise(judge, draft, &remedies[best], &m.uses[best], operations_beside(&m, best),
+               remedies[best].kind == GOES ? m.goes_ns : NULL);
+    prof_map_free(&m.all);
+    prof_map_free(&m.made);
+    free(m.goes_ns);
     free(of_text);
     return best < REMEDIES;
 }

@@ -236,6 +236,7 @@ struct prof_copies {
     int64_t count, bytes, sum_ns, alone_ns, call_ns;
     int64_t packable, awaited; /* of count: see prof_shape */
     int64_t catch_up_ns;       /* likewise; part of after[PROF_SLICE_LAUNCH] */
+    int64_t python_ns;         /* see prof_shape.woken_brief_ns; 0 where it is not Python */
     int64_t alone[PROF_SLICES], before[PROF_SLICES], after[PROF_SLICES];
     struct prof_spots spots;
 };
@@ -247,7 +248,8 @@ void prof_copies_add(const struct prof_judge *judge, struct prof_copies *sums,
 struct prof_copies prof_scalar_readbacks(const struct prof_judge *judge);
 
 /* Claim a part of the copies' exposed time, as the term "exposed_memcpy_ns"; of the idle time
- * around them, before and after, as `term`. */
+ * around them, before and after, as `term`; after them also what Python takes to go on, which the
+ * device hides where the host need not wait. */
 void prof_copies_claim(struct prof_judge *judge, struct prof_draft *draft,
                        const struct prof_copies *sums, double part);
 /* That idle time, and the part of it, 0..1, that is as long as the copies take at most. A rule

@@ -120,9 +120,11 @@ static void claim_narrower(struct prof_judge *judge, struct prof_draft *draft, e
 static bool is_wide_product(const struct prof_shape *shape)
 {
     const char *name = shape->config ? shape->config->name : NULL;
-    return shape->kind == PROF_OP_KERNEL && prof_name_is_matmul(name) &&
+    return shape->kind == PROF_OP_KERNEL &&
+           (prof_name_is_matmul(name) || prof_name_is_convolution(name)) &&
            prof_name_is_library(name) && prof_name_precision(name) == PROF_PRECISION_WIDE &&
-           !strcasestr(name, "dgemm") && !strcasestr(name, "f64") && !strcasestr(name, "double");
+           !strcasestr(name, "dgemm") && !strcasestr(name, "dcudnn") && !strcasestr(name, "f64") &&
+           !strcasestr(name, "double");
 }
 
 /* A library that multiplies in 32 bits without tensor cores was not allowed to use TF32. */
@@ -145,8 +147,9 @@ static bool wide_products(struct prof_judge *judge)
                  {"kernel_share", prof_of_window(judge, ns)}, {"most_factor", TF32_FACTOR});
     prof_say(
         draft,
-        "{kernels|kernel|kernels} of a library, {kernel_share} of the time, multiply matrices in "
-        "FP32 without tensor cores, by their names (the costliest %s): in TF32, which rounds "
+        "{kernels|kernel|kernels} of a library, {kernel_share} of the time, multiply matrices or "
+        "convolve in FP32 without tensor cores, by their names (the costliest %s): in TF32, which "
+        "rounds "
         "the factors and adds up in FP32, up to {most_factor}x faster.",
         prof_short_name(prof_shape_name(worst)).text);
     for (size_t at = 0; (shape = prof_next_shape(judge, &at));)
@@ -217,8 +220,10 @@ const struct prof_rule prof_rules_precision[] = {
           .title = "32-bit arithmetic where 16 bits might do",
           .fires = "Kernels that compute in 32 bits or more at a quarter or more of what those "
                    "allow, on a GPU of compute capability 7.0 or newer; counters of the pipes say "
-                   "so, or declared FLOP and the kernel's name (f32, float, sgemm). As info "
-                   "kernels that memory or arithmetic holds back, where neither gives the type. "
+                   "so, or declared FLOP and the kernel's name (f32, float, sgemm). Without "
+                   "either, a library's products and convolutions that are FP32 by their "
+                   "names. As info kernels that memory or arithmetic holds back, where neither "
+                   "gives the type. "
                    "Kernels in which counters saw next to no arithmetic are left out.",
           .why = "Half the bytes and twice (tensor cores: many times) the arithmetic rate.",
           .fix = "Store in bfloat16 or half, add up in 32 bits, and compare the "

@@ -284,7 +284,9 @@ const struct prof_rule prof_rules_transfer[] = {
                     "later.",
           .pytorch = "No `.item()`, `if tensor:` or print of a tensor in the loop: "
                      "torch.where on the device, or test and log every k steps.",
-          .bound = "Those memcpys and the idle time around them.",
+          .bound = "Those memcpys and the idle time around them, in Python also its pauses below "
+                   "500 us behind them; of an operator whose result has a size to wait for, all "
+                   "its kernels and its time on the host.",
           .limits =
               "perfkit does not see what the value is used for, only that the host waits for it.",
           .needs = "memcpys with their calls"},
@@ -331,7 +333,8 @@ const struct prof_rule prof_rules_transfer[] = {
               .bound = "Exposed time of those copies x (1 - their rate / the rate of page-locked "
                        "copies in this capture, else of the fastest link), and the idle time "
                        "around their calls, at most as long as they take. In Python all of "
-                       "uploads that come alike in each iteration.",
+                       "uploads that come alike in each iteration, and its pauses below 500 us "
+                       "behind the copies.",
               .limits = "Page-locking itself costs: it pays for memory that is used again.",
               .needs = "transfers with memory kinds"},
      .judge = pageable_copy},
