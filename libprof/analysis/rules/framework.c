@@ -155,8 +155,8 @@ static void add_use(struct use *use, const struct use *more)
     use->host_ns = prof_add(use->host_ns, more->host_ns);
 }
 
-static void add_made(struct makers *m, unsigned char number, const struct prof_op *op,
-                     const struct prof_range_node *node)
+static void add_operator_operation(struct makers *m, unsigned char number, const struct prof_op *op,
+                                   const struct prof_range_node *node)
 {
     bool rows = remedies[number - 1].kind == IN_ROWS;
     struct use one = {.operations = 1};
@@ -175,7 +175,7 @@ static void add_made(struct makers *m, unsigned char number, const struct prof_o
     m->judge->failed |= !prof_map_put(&m->made, (uint64_t)op->thread << 8 | number, 1);
 }
 
-static void add_operation(struct makers *m, const struct prof_op *op, enum prof_op_kind kind)
+static void sum_operation(struct makers *m, const struct prof_op *op, enum prof_op_kind kind)
 {
     const struct prof_facts *f = m->judge->facts;
     /* Searching moves a lane's hint only: the index stays what it is. */
@@ -196,7 +196,7 @@ static void add_operation(struct makers *m, const struct prof_op *op, enum prof_
     const uint64_t *before = prof_map_get(&m->all, op->thread);
     m->judge->failed |= !prof_map_put(&m->all, op->thread, before ? *before + 1 : 1);
     if (number)
-        add_made(m, number, op, node);
+        add_operator_operation(m, number, op, node);
     else
         m->row = 0;
 }
@@ -210,7 +210,7 @@ static void sum_operations(struct makers *m)
     while ((op = prof_facts_next(f, &walk, &kind)))
         if (f->shapes.data[op->shape].device == m->judge->device_index &&
             op->call != PROF_UNKNOWN && prof_facts_called(f, op->call))
-            add_operation(m, op, kind);
+            sum_operation(m, op, kind);
 }
 
 /* Operations of the threads that make some of the remedy's. */
