@@ -448,10 +448,11 @@ enum prof_status prof_cpu(struct prof_capture *capture, const struct prof_filter
                           struct prof_cpu *result, struct prof_error *err)
 {
     *result = (struct prof_cpu){.window_ns = PROF_UNKNOWN, .idle_ns = PROF_UNKNOWN};
-    if (!prof_cpu_sampled(capture))
-        return PROF_OK;
     struct prof_cpu_device_time time = {0};
-    enum prof_status status = of_scope(capture, filter, &time, result, err);
+    PROF_TRY(prof_begin(capture, err)); /* the devices' work, and the samples in between */
+    enum prof_status status =
+        prof_cpu_sampled(capture) ? of_scope(capture, filter, &time, result, err) : PROF_OK;
+    prof_end(capture);
     prof_cpu_device_time_free(&time);
     return status;
 }

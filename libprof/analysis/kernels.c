@@ -330,12 +330,19 @@ enum prof_status prof_kernel_summary(struct prof_capture *capture, const struct 
                                      struct prof_error *err)
 {
     struct work w = {.capture = capture, .by = group, .groups = PROF_GROUPS(struct group, 5)};
-    *result = (struct prof_kernel_summary){.wall_ns = prof_wall_ns(capture, filter)};
-    if (!(filter && filter->range) && has_sums_only(capture))
-        return summarise_sums(capture, filter, result, err);
-    enum prof_status status = scan_kernels(&w, filter, err);
+    *result = (struct prof_kernel_summary){0};
+    PROF_TRY(prof_begin(capture, err)); /* the rows, their graph nodes, and whether there are any */
+    result->wall_ns = prof_wall_ns(capture, filter);
+    enum prof_status status;
+    if (!(filter && filter->range) && has_sums_only(capture)) {
+        status = summarise_sums(capture, filter, result, err);
+        prof_end(capture);
+        return status;
+    }
+    status = scan_kernels(&w, filter, err);
     if (!status)
         status = find_creators(&w, err);
+    prof_end(capture);
     if (!status && !make_kernel_summary_rows(&w, result)) {
         prof_kernel_summary_free(result);
         status = prof_out_of_memory(err);

@@ -356,10 +356,15 @@ enum prof_status prof_call_sums(struct prof_capture *capture, const struct prof_
 {
     struct calls c = {.capture = capture, .groups = PROF_GROUPS(struct call_group, 0)};
     struct prof_stacks *stacks = NULL;
+    const struct prof_launch_wrappers *wrappers = NULL;
     *result = (struct prof_call_sums){0};
+    PROF_TRY(prof_begin(capture, err)); /* the calls, and the stacks that they name */
     enum prof_status status = prof_capture_stacks(capture, &stacks, err);
     if (!status)
         status = read_calls(&c, filter, err);
+    if (!status)
+        status = prof_capture_wrappers(capture, PROF_STACK_CALLS, &wrappers, err);
+    prof_end(capture);
     for (size_t i = 0; !status && i < c.groups.count; i++) {
         const struct call_group *group = prof_group_at(&c.groups, i);
         result->total_ns = prof_add(result->total_ns, group->total_ns);
@@ -368,9 +373,6 @@ enum prof_status prof_call_sums(struct prof_capture *capture, const struct prof_
     }
     if (stacks)
         prof_stacks_places(stacks, &result->places);
-    const struct prof_launch_wrappers *wrappers = NULL;
-    if (!status)
-        status = prof_capture_wrappers(capture, PROF_STACK_CALLS, &wrappers, err);
     for (size_t i = 0; !status && i < c.rows.count; i++)
         c.rows.data[i].told = prof_launch_wrappers_skip_path(
             wrappers, result->places, c.rows.data[i].path, c.rows.data[i].depth);

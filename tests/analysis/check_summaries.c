@@ -3,6 +3,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <sqlite3.h>
+
+#include "libprof/analysis/capture.h"
+#include "libprof/include/prof_cpu.h"
+#include "libprof/include/prof_stack.h"
 #include "libprof/include/prof_stats.h"
 #include "tests/analysis/fixture.h"
 
@@ -316,7 +321,60 @@ START_TEST(rollup_rows_add_up)
 }
 END_TEST
 
-CHECK_MAIN("summaries", kernels_by_name, kernels_by_configuration, kernels_in_a_filter,
-           kernels_without_what_they_refer_to, transfers_by_kind,
-           maps_that_move_nothing_have_no_rate, transfers_by_size, calls_by_name, waits_by_kind,
-           rollup_rows_add_up)
+/* ---- of one state ---------------------------------------------------------------------------- */
+
+static void sum_kernels(struct prof_capture *c)
+{
+    struct prof_kernel_summary s;
+    ck_ok(prof_kernel_summary(c, NULL, PROF_BY_NAME, &s, &err));
+    prof_kernel_summary_free(&s);
+}
+
+static void sum_calls(struct prof_capture *c)
+{
+    struct prof_call_sums s;
+    ck_ok(prof_call_sums(c, NULL, &s, &err));
+    prof_call_sums_free(&s);
+}
+
+static void sum_cpu(struct prof_capture *c)
+{
+    struct prof_cpu s;
+    ck_ok(prof_cpu(c, NULL, &s, &err));
+    prof_cpu_free(&s);
+}
+
+/* Statements that begin a transaction, be it their own. */
+static int count_transactions(unsigned what, void *count, void *statement, void *text)
+{
+    (void)what;
+    const char *sql = text;
+    sqlite3 *db = sqlite3_db_handle(statement);
+    if (sql[0] != '-' && sqlite3_get_autocommit(db)) /* "--": of a trigger */
+        ++*(int *)count;
+    return 0;
+}
+
+/* What is read of a capture that grows must be of one state, so in one transaction. */
+START_TEST(each_reads_one_state)
+{
+    static void (*const sums[])(struct prof_capture *) = {sum_kernels, sum_calls, sum_cpu};
+    static char sql[2048];
+    snprintf(sql, sizeof sql,
+             "%s; UPDATE kernel SET graph_node = 7; INSERT INTO cpu_sample(start, thread, kind, "
+             "duration, weight) VALUES(1500, 1, 1, NULL, 10000)",
+             kernels_sql);
+    struct prof_capture *c = fixture_with_base(sql);
+    int count = 0;
+    sqlite3_trace_v2(c->db, SQLITE_TRACE_STMT, count_transactions, &count);
+    sums[_i](c);
+    ck_assert_int_eq(count, 1);
+    prof_close(c);
+}
+END_TEST
+
+CHECK_MAIN_LOOPS("summaries", {kernels_by_name, 1}, {kernels_by_configuration, 1},
+                 {kernels_in_a_filter, 1}, {kernels_without_what_they_refer_to, 1},
+                 {transfers_by_kind, 1}, {maps_that_move_nothing_have_no_rate, 1},
+                 {transfers_by_size, 1}, {calls_by_name, 1}, {waits_by_kind, 1},
+                 {rollup_rows_add_up, 1}, {each_reads_one_state, 3})
