@@ -289,6 +289,7 @@ enum prof_status exchange_note_unfinished(sqlite3 *db, const char *path,
         !exchange_note(result, "the capture is still being recorded, or perfkit was killed "
                                "(`perfkit recover` finishes it): what comes later is not here"))
         status = prof_out_of_memory(err);
-    sqlite3_finalize(row);
+    if (sqlite3_finalize(row) != SQLITE_OK && !status)
+        status = exchange_sql_fail(db, "read", path, err);
     return status;
 }

@@ -375,7 +375,8 @@ static enum prof_status copy_counters(struct export *e)
         status = select ? copy(e, "GPU_METRICS", select) : prof_out_of_memory(e->err);
         sqlite3_free(select);
     }
-    sqlite3_finalize(counter);
+    if (sqlite3_finalize(counter) != SQLITE_OK && !status)
+        status = fail_nsys_reading(e);
     return status;
 }
 
@@ -470,7 +471,8 @@ static enum prof_status note_omissions(struct export *e)
             !exchange_note(e->result, "%s: %lld", omissions[i].text,
                            (long long)sqlite3_column_int64(count, 0)))
             status = prof_out_of_memory(e->err);
-        sqlite3_finalize(count);
+        if (sqlite3_finalize(count) != SQLITE_OK && !status)
+            status = fail_nsys_reading(e);
     }
     return status;
 }

@@ -256,6 +256,7 @@ enum prof_status rocpd_stage(sqlite3 *db, const char *path, struct prof_error *e
                                  .base = runs++ << 33};
         status = run.number ? stage_run(db, path, &run, err) : PROF_OK;
     }
-    sqlite3_finalize(names);
+    if (sqlite3_finalize(names) != SQLITE_OK && !status)
+        status = exchange_sql_fail(db, "read", path, err);
     return status;
 }
