@@ -7,7 +7,8 @@
  *
  * An upload that does not block may lie behind a read into the memory that it comes from, in the
  * same queue: what it brings is not there yet when the call returns. Memory that was read into or
- * mapped without blocking is therefore noted, and such uploads from it are not compared. */
+ * mapped without blocking is therefore noted, and such uploads from it are not compared. When there
+ * is no room to note more, none is compared any more, and the capture says so. */
 #include <stdatomic.h>
 #include <string.h>
 
@@ -79,42 +80,76 @@ static bool forget_content(struct slot *slot, uint64_t place, uint64_t sample)
     return false;
 }
 
-/* Where commands that did not block write host memory to; without a lock. */
+/* Where commands that did not block write host memory to; without a lock. What was mapped is
+ * forgotten when it is unmapped: nothing may be uploaded from there any more. */
 #define READS 64u
 static struct {
     _Atomic uintptr_t begin, end; /* begin 0 = free */
 } reads[READS];
-static _Atomic unsigned read_count; /* above READS: anywhere */
+static _Atomic unsigned read_count; /* entries used so far, from the first on */
+static _Atomic bool reads_full;     /* anywhere */
+
+static void raise_to(_Atomic uintptr_t *value, uintptr_t least)
+{
+    uintptr_t other = atomic_load(value);
+    while (other < least && !atomic_compare_exchange_weak(value, &other, least)) {
+    }
+}
+
+/* The entry that begins there; a free one, which then does; READS: none. */
+static unsigned read_entry(uintptr_t begin)
+{
+    unsigned count = atomic_load(&read_count);
+    for (unsigned at = 0; at < count; at++)
+        if (atomic_load(&reads[at].begin) == begin)
+            return at;
+    for (unsigned at = 0; at < READS; at++) {
+        uintptr_t nobody = 0;
+        if (!atomic_compare_exchange_strong(&reads[at].begin, &nobody, begin))
+            continue;
+        while (count < at + 1 && !atomic_compare_exchange_weak(&read_count, &count, at + 1)) {
+        }
+        return at;
+    }
+    return READS;
+}
 
 void ocl_note_read(const void *host, uint64_t bytes)
 {
-    uintptr_t begin = (uintptr_t)host, end = begin + bytes, other = 0;
-    if (!host)
+    if (!host || atomic_load(&reads_full))
         return;
-    unsigned at = 0, count = atomic_load(&read_count);
-    while (at < count && at < READS && atomic_load(&reads[at].begin) != begin)
-        at++;
-    if (at == count || at == READS)
-        at = at < READS ? atomic_fetch_add(&read_count, 1) : READS;
-    if (at >= READS) {
-        atomic_store(&read_count, READS + 1);
-        return;
+    unsigned at = read_entry((uintptr_t)host);
+    if (at < READS)
+        raise_to(&reads[at].end, (uintptr_t)host + bytes);
+    else if (!atomic_exchange(&reads_full, true))
+        collector_health(WIRE_SOURCE_OPENCL, WIRE_HEALTH_NOTE,
+                         "uploads that do not block are no longer checked for repeated content: "
+                         "the program reads or maps more than 64 places without blocking",
+                         0);
+}
+
+void ocl_forget_read(const void *host)
+{
+    unsigned count = atomic_load(&read_count);
+    for (unsigned at = 0; at < count; at++) {
+        uintptr_t begin = (uintptr_t)host;
+        if (atomic_load(&reads[at].begin) != begin)
+            continue;
+        atomic_store(&reads[at].end, 0);
+        atomic_compare_exchange_strong(&reads[at].begin, &begin, 0);
     }
-    while (other < end && !atomic_compare_exchange_weak(&reads[at].end, &other, end)) {
-    }
-    atomic_store(&reads[at].begin, begin);
 }
 
 static bool was_read_into(const void *host, size_t bytes)
 {
     uintptr_t begin = (uintptr_t)host;
     unsigned count = atomic_load(&read_count);
-    for (unsigned i = 0; i < count && i < READS; i++) {
+    for (unsigned i = 0; i < count; i++) {
         uintptr_t from = atomic_load(&reads[i].begin);
         if (from && from < begin + bytes && begin < atomic_load(&reads[i].end))
             return true;
     }
-    return count > READS;
+    return atomic_load(&reads_full);
 }
 
 const void *ocl_content_of(const void *host, size_t bytes, bool blocking, cl_uint waits)

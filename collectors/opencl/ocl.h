@@ -280,6 +280,8 @@ cl_int ocl_end_read(struct ocl_command *command, cl_int result, uint64_t bytes,
                     enum wire_copy_kind kind, const void *host, uint64_t extent, bool blocking);
 /* Commands that have not ended may write to this memory of the host. */
 void ocl_note_read(const void *host, uint64_t bytes);
+/* This memory, which was mapped, is about to be unmapped. */
+void ocl_forget_read(const void *host);
 /* What an upload brings; NULL: other commands may write it after the call. */
 const void *ocl_content_of(const void *host, size_t bytes, bool blocking, cl_uint waits);
 /* Has this part of the buffer been given these bytes before, by the upload before? Now and then all

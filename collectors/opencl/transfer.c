@@ -107,10 +107,16 @@ cl_int CL_API_CALL ocl_clEnqueueUnmapMemObject(cl_command_queue queue, cl_mem me
     ocl_begin(&command, OCL_clEnqueueUnmapMemObject, queue, event);
     /* Before the call: right after it another thread may be given the same address. */
     bool taken = command.call.live && ocl_region_take(&ocl_mapped, at, &region);
+    bool last = taken && region.count == 1;
+    if (last)
+        ocl_forget_read(at);
     cl_int result = OCL_TIMED(&command.call, clEnqueueUnmapMemObject, queue, memory, at, waits,
                               wait_list, command.event);
-    if (taken && result != CL_SUCCESS)
+    if (taken && result != CL_SUCCESS) {
         ocl_region_add(&ocl_mapped, at, region.bytes, 0);
+        if (last)
+            ocl_note_read(at, region.bytes);
+    }
     return ocl_end_transfer(&command, result, region.bytes, WIRE_COPY_UNMAP, WIRE_MEMORY_PAGEABLE,
                             WIRE_MEMORY_DEVICE, false);
 }

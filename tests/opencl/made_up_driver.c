@@ -251,12 +251,21 @@ static void *CL_API_CALL map(cl_command_queue queue, cl_mem memory, cl_bool bloc
                              cl_map_flags flags, size_t offset, size_t bytes, cl_uint waits,
                              const cl_event *wait_list, cl_event *event, cl_int *error)
 {
-    (void)queue, (void)memory, (void)blocking, (void)flags, (void)offset, (void)bytes, (void)waits,
+    (void)queue, (void)memory, (void)blocking, (void)flags, (void)bytes, (void)waits,
         (void)wait_list;
     if (event)
         *event = NULL;
     *error = CL_SUCCESS;
-    return mapped;
+    return mapped + offset;
+}
+
+static cl_int CL_API_CALL unmap(cl_command_queue queue, cl_mem memory, void *at, cl_uint waits,
+                                const cl_event *wait_list, cl_event *event)
+{
+    (void)queue, (void)memory, (void)at, (void)waits, (void)wait_list;
+    if (event)
+        *event = NULL;
+    return CL_SUCCESS;
 }
 
 static cl_int unseen_calls;
@@ -287,6 +296,7 @@ const struct _cl_icd_dispatch below = {
     .clEnqueueWriteBuffer = upload,
     .clEnqueueReadBuffer = read_back,
     .clEnqueueMapBuffer = map,
+    .clEnqueueUnmapMemObject = unmap,
     .clEnqueueReadBufferRect = read_rectangle,
     .clEnqueueNativeKernel = launch_native,
     .clRetainEvent = retain_event,

@@ -374,13 +374,47 @@ START_TEST(uploads_of_what_is_mapped)
 }
 END_TEST
 
+/* What is unmapped may not be uploaded from, so it takes no room among the places to remember. */
+START_TEST(many_maps_one_after_the_other)
+{
+    static const unsigned char data[4096];
+    cl_command_queue queue = queue_of(0);
+    cl_mem buffer = (cl_mem)&memory_object[0];
+    cl_int result;
+    for (size_t i = 0; i < 200; i++) {
+        void *at = layer->clEnqueueMapBuffer(queue, buffer, false, CL_MAP_READ, 16 * i, 16, 0, NULL,
+                                             NULL, &result);
+        ck_assert_ptr_eq(at, mapped + 16 * i);
+        ck_assert_int_eq(layer->clEnqueueUnmapMemObject(queue, buffer, at, 0, NULL, NULL),
+                         CL_SUCCESS);
+    }
+    ck_assert_uint_eq(count_same_uploads(queue, data, sizeof data, false, NULL), 28);
+}
+END_TEST
+
+/* Two maps of one place: it is mapped until both are unmapped. */
+START_TEST(two_maps_of_a_place)
+{
+    cl_command_queue queue = queue_of(0);
+    cl_mem buffer = (cl_mem)&memory_object[0];
+    cl_int result;
+    for (int i = 0; i < 2; i++)
+        ck_assert_ptr_eq(layer->clEnqueueMapBuffer(queue, buffer, false, CL_MAP_READ, 0,
+                                                   sizeof mapped, 0, NULL, NULL, &result),
+                         mapped);
+    ck_assert_int_eq(layer->clEnqueueUnmapMemObject(queue, buffer, mapped, 0, NULL, NULL),
+                     CL_SUCCESS);
+    ck_assert_uint_eq(count_same_uploads(queue, mapped, sizeof mapped, false, NULL), 0);
+}
+END_TEST
+
 static void do_nothing(void *unused)
 {
     (void)unused;
 }
 
-/* 0: reads into more places than are noted. 1: a function of the program. Either may write to
- * anything. */
+/* 0: reads into more places than are noted, which the capture says once. 1: a function of the
+ * program. Either may write to anything. */
 START_TEST(uploads_of_what_may_be_written)
 {
     static unsigned char data[1 << 20];
@@ -395,6 +429,10 @@ START_TEST(uploads_of_what_may_be_written)
             CL_SUCCESS);
     ck_assert_uint_eq(count_same_uploads(queue, data, 4096, false, NULL), 0);
     ck_assert_uint_eq(count_same_uploads(queue, data, 4096, true, NULL), 28);
+    struct log log;
+    ck_assert(log_open(&log, path));
+    ck_assert_uint_eq(of_type(&log, WIRE_HEALTH), _i == 0 ? 2 : 1); /* running, and the note */
+    log_close(&log);
 }
 END_TEST
 
@@ -426,6 +464,7 @@ int main(void)
                            {no_room_for_a_buffer, 1}, {functions_that_are_not_there, 1},
                            {extensions, 1}, {classes, 1}, {uploads_of_the_same_bytes, 1},
                            {uploads_that_wait, 3}, {uploads_of_what_is_read, 8},
-                           {uploads_of_what_is_mapped, 6}, {uploads_of_what_may_be_written, 2});
+                           {uploads_of_what_is_mapped, 6}, {many_maps_one_after_the_other, 1},
+                           {two_maps_of_a_place, 1}, {uploads_of_what_may_be_written, 2});
     return failed | CHECK_RUN("without perfkit", NULL, NULL, {inactive, 1});
 }
