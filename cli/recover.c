@@ -57,6 +57,7 @@ struct recover {
     struct prof_ingest *ingest;
     struct prof_ingest_progress progress;
     unsigned alive; /* processes that may still record */
+    pid_t owner;    /* the perfkit that was killed, 0 = not known */
 };
 
 /* A file that cannot be looked at may have some: it must not be replaced. */
@@ -130,23 +131,25 @@ static void count_header(void *context, const struct spool_header *header, int64
 
 /* perfkit was killed when it had named its capture and before the program, which starts when the
  * capture is there: nothing was lost. */
-static bool remove_not_started(const struct recover *recover)
+static bool remove_not_started(struct recover *recover)
 {
     const char *final = recover->capture.final;
     struct control control;
     unsigned spools = 0;
-    if (has_bytes(recover->capture.live) ||
-        !spool_headers(recover->spool.path, count_header, &spools) || spools ||
-        control_find(&control, recover->spool.path, NULL))
+    if (control_find(&control, recover->spool.path, NULL))
         return false;
     bool started = atomic_load(&control.page->target) != 0;
-    pid_t owner = (pid_t)control.page->owner;
+    recover->owner = (pid_t)control.page->owner;
     control_close(&control);
-    if (started)
+    bool named = has_bytes(recover->capture.live);
+    if (started || !spool_headers(recover->spool.path, count_header, &spools) || spools ||
+        (named && (!output_is_aside(final, recover->owner) || spool_folder_users(&recover->spool))))
         return false;
+    if (named) /* it holds nothing yet, the file that it was to replace does */
+        output_remove(recover->capture.live);
     if (!has_bytes(final)) /* reserved, in a network folder */
         unlink(final);
-    bool older = output_restore(final, owner);
+    bool older = output_restore(final, recover->owner);
     if (!recover->options.quiet)
         cli_say(recover->name,
                 "%s: perfkit was killed before it started the program: nothing was recorded, and "
@@ -319,6 +322,8 @@ static int write_recovered_end(struct recover *recover)
     if (!capture_end(&end))
         return CLI_FAILED;
     const char *final = recover->capture.final;
+    if (recover->owner && !recover->options.output)
+        output_forget_aside(final, recover->owner);
     if (!recover->options.quiet)
         capture_summary(recover->name, final,
                         recover->options.output ? recover->options.output : final, NULL);

@@ -133,9 +133,12 @@ void output_started(struct run_output *output);
 /* The program did not start: leave the folder as it was found. */
 void output_discard(struct run_output *output);
 
-/* The same for a perfkit run of that pid that was killed: the file that its --force had set aside
- * gets its name back, where that is free. False: there is none. */
+/* The same for a perfkit run of that pid that was killed: has it left a file that its --force had
+ * set aside? That file gets its name back, where that is free (false: there is none), or is removed
+ * once what replaces it is finished. The next run that wants the name does this, too. */
+bool output_is_aside(const char *final, pid_t pid);
 bool output_restore(const char *final, pid_t pid);
+void output_forget_aside(const char *final, pid_t pid);
 
 /* A capture file with what SQLite keeps beside it. */
 void output_remove(const char *path);

@@ -1,7 +1,10 @@
 /* The capture of a run: its name and file, rows while the program runs, and its end. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
+#include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -106,6 +109,39 @@ static void move_side_files(const char *from, const char *to)
     }
 }
 
+static bool aside_name(char out[PATH_MAX], const char *final, pid_t pid)
+{
+    return snprintf(out, PATH_MAX, "%s.old-%ld", final, (long)pid) < PATH_MAX;
+}
+
+/* Set aside by a run that is dead by now? Its pid, else 0. `entry`: a name in the file's folder. */
+static pid_t left_aside(const char *final, const char *entry)
+{
+    const char *name = strrchr(final, '/') + 1;
+    size_t length = strlen(name);
+    if (strncmp(entry, name, length) || strncmp(entry + length, ".old-", 5))
+        return 0;
+    char *end;
+    long pid = strtol(entry + length + 5, &end, 10);
+    return *end || pid <= 0 || pid > INT_MAX || !kill((pid_t)pid, 0) || errno != ESRCH ? 0
+                                                                                       : (pid_t)pid;
+}
+
+/* What such runs left: back under its name where that is free, else removed with `remove`. */
+static void settle_left_aside(const char *final, bool remove)
+{
+    char folder[PATH_MAX];
+    snprintf(folder, sizeof folder, "%s", final);
+    DIR *names = opendir(dirname(folder));
+    for (const struct dirent *entry; names && (entry = readdir(names));) {
+        pid_t pid = left_aside(final, entry->d_name);
+        if (pid && !output_restore(final, pid) && remove)
+            output_forget_aside(final, pid);
+    }
+    if (names)
+        closedir(names);
+}
+
 /* `folder`/`name` into final, absolute, whether or not the file exists. */
 static enum prof_status resolve(struct run_output *output, const char *folder, const char *name,
                                 struct prof_error *err)
@@ -123,6 +159,8 @@ static enum prof_status resolve(struct run_output *output, const char *folder, c
         return prof_fail(err, PROF_INVALID, "the name %s is too long: give a shorter one with -o",
                          name);
     output->network = on_network(real);
+    if (access(output->final, F_OK))
+        settle_left_aside(output->final, false);
     return PROF_OK;
 }
 
@@ -266,11 +304,6 @@ int output_take_turn(const struct run_output *output)
     return fd;
 }
 
-static bool aside_name(char out[PATH_MAX], const char *final, pid_t pid)
-{
-    return snprintf(out, PATH_MAX, "%s.old-%ld", final, (long)pid) < PATH_MAX;
-}
-
 /* --force: the old file stays beside, with its side files, which are a part of it and would be
  * replayed into the new one: so a command that cannot be started costs nothing. */
 static enum prof_status set_aside(struct run_output *output, struct prof_error *err)
@@ -352,8 +385,10 @@ enum prof_status output_suggest_place(enum prof_status status, struct prof_error
 
 void output_started(struct run_output *output)
 {
-    if (output->aside[0])
-        output_remove(output->aside);
+    if (!output->aside[0])
+        return;
+    output_remove(output->aside);
+    settle_left_aside(output->final, true);
     output->aside[0] = '\0';
 }
 
@@ -386,6 +421,19 @@ void output_discard(struct run_output *output)
     if (output->aside[0])
         move_side_files(output->aside, output->final);
     output->aside[0] = '\0';
+}
+
+bool output_is_aside(const char *final, pid_t pid)
+{
+    char aside[PATH_MAX];
+    return aside_name(aside, final, pid) && !access(aside, F_OK);
+}
+
+void output_forget_aside(const char *final, pid_t pid)
+{
+    char aside[PATH_MAX];
+    if (aside_name(aside, final, pid))
+        output_remove(aside);
 }
 
 bool output_restore(const char *final, pid_t pid)

@@ -105,7 +105,7 @@ class Moments(e2e.Case):
                 self.assertIn(b"run it again", done.err)
             else:
                 self.assertIn(b"perfkit ended before the program was started", self.perfkit("recover", folder).err)
-                shutil.rmtree(folder)
+                shutil.rmtree(folder, ignore_errors=True)  # recover removes one that is a second old
             self.assertFalse(os.path.exists(folder))
             self.assertEqual(set(os.listdir(self.folder)) - before, {os.path.basename(log)}, number)
             before.add(os.path.basename(log))
@@ -181,8 +181,8 @@ class Moments(e2e.Case):
             os.kill(recorder.pid, signal.SIGCONT)
             self.ended(recorder, number)
 
-    def begin_forcing(self):
-        """A recorder that has set a finished capture aside, and stops before it gives its own that name."""
+    def begin_forcing(self, later=0):
+        """A recorder that has set a finished capture aside, and stops before it gives its own that name, or `later` calls after."""
         finished, _ = self.calls()
         self.assertEqual(os.stat(finished.capture).st_mode & 0o600, 0o600)
         number = 0
@@ -192,7 +192,14 @@ class Moments(e2e.Case):
             stopped = self.stopped(recorder)
             with open(log) as file:
                 calls = file.read().splitlines()
-            if stopped and " linkat " in calls[-1]:
+            if stopped and " linkat " in calls[-1] and later:
+                number, later = number + later, 0
+                recorder.kill()  # before its own appeared: the next one finds the older capture back
+                recorder.wait()
+                self.assertEqual(self.perfkit("run", "-q", "-o", recorder.capture, "--", "true").status, 125)
+                self.assertEqual(os.stat(recorder.capture).st_ino, inode)
+                continue
+            if stopped and any(" linkat " in call for call in calls):
                 break
             if stopped:
                 os.kill(recorder.pid, signal.SIGCONT)
@@ -202,9 +209,35 @@ class Moments(e2e.Case):
                 number = next((i + 1 for i, line in enumerate(file.read().splitlines()) if " linkat " in line), None)
             if not number:
                 self.skipTest("the file system has no files without a name")
-        self.assertIn(" linkat ", calls[-1])
-        self.assertFalse(os.path.exists(recorder.capture))
+        self.assertEqual(os.path.exists(recorder.capture), " linkat " not in calls[-1])
         return recorder, log, inode
+
+    def left_aside(self):
+        return [name for name in os.listdir(self.folder) if ".old-" in name]
+
+    def test_killed_after_it_appeared(self):
+        """The program has not started: recover puts the finished capture back, which holds more than the new one."""
+        recorder, log, inode = self.begin_forcing(later=2)
+        recorder.kill()
+        recorder.wait()
+        self.assertNotEqual(os.stat(recorder.capture).st_ino, inode)
+        self.assertEqual([os.stat(os.path.join(self.folder, name)).st_ino for name in self.left_aside()], [inode])
+        done = self.perfkit("recover", recorder.capture)
+        self.assertEqual((done.status, b"but the older capture, which is there again" in done.err), (0, True), done.err)
+        self.assertEqual(os.stat(recorder.capture).st_ino, inode)
+        self.open(recorder.capture).close()
+        self.assertEqual(self.left_aside(), [])
+
+    def test_forced_again_after_a_kill(self):
+        """What a killed run set aside goes when the next one that forces this name has started, not when it cannot."""
+        recorder, log, inode = self.begin_forcing(later=2)
+        recorder.kill()
+        recorder.wait()
+        forced = self.perfkit("run", "-q", "--force", "-o", recorder.capture, "--", "./no-such-program")
+        self.assertEqual((forced.status, len(self.left_aside())), (127, 1))
+        forced = self.perfkit("run", "-q", "--force", "-o", recorder.capture, "--", "true")
+        self.assertEqual((forced.status, self.left_aside()), (0, []), forced.err)
+        self.open(recorder.capture).close()
 
     def test_killed_while_it_forces(self):
         """recover gives the file that was set aside its name back."""
