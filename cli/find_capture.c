@@ -20,7 +20,7 @@
 #include "cli/find_capture.h"
 #include "cli/process.h"
 #include "cli/spool_folder.h"
-#include "libprof/base/regular.h"
+#include "libprof/base/look.h"
 #include "libprof/include/prof.h"
 #include "libprof/store/schema.h"
 #include "libprof/store/store.h"
@@ -36,11 +36,11 @@
 bool is_capture_file(int folder, const char *name)
 {
     unsigned char id[4];
-    int fd = prof_open_regular(folder, name, O_RDONLY);
+    int fd = prof_look_open(folder, name);
     if (fd < 0)
         return false;
     bool read = pread(fd, id, sizeof id, APPLICATION_ID_AT) == (ssize_t)sizeof id;
-    close(fd);
+    prof_look_close(fd);
     return read && ((uint32_t)id[0] << 24 | (uint32_t)id[1] << 16 | (uint32_t)id[2] << 8 | id[3]) ==
                        PROF_APPLICATION_ID;
 }

@@ -14,7 +14,7 @@
 #include "cli/command.h"
 #include "cli/output_name.h"
 #include "libprof/spool/rank.h"
-#include "libprof/base/regular.h"
+#include "libprof/base/look.h"
 #include "report/report.h"
 
 struct name {
@@ -144,10 +144,10 @@ bool cli_is_database(const char *path)
 {
     static const char magic[] = "SQLite format 3";
     char start[sizeof magic] = {0};
-    int fd = prof_open_regular(AT_FDCWD, path, O_RDONLY);
+    int fd = prof_look_open(AT_FDCWD, path);
     bool whole = fd >= 0 && read(fd, start, sizeof start) == (ssize_t)sizeof start;
     if (fd >= 0)
-        close(fd);
+        prof_look_close(fd);
     return whole && !memcmp(start, magic, sizeof magic);
 }
 

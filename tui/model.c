@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "libprof/base/clock.h"
+#include "libprof/base/look.h"
 #include "libprof/include/prof_stack.h"
 #include "tui/model.h"
 
@@ -398,10 +399,10 @@ static void let_go(struct tui_model *model, enum tui_phase phase)
 static bool still_in_wal(const char *path)
 {
     unsigned char mode = 0;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    int fd = prof_look_open(AT_FDCWD, path);
     bool wal = fd >= 0 && pread(fd, &mode, 1, 18) == 1 && mode == 2;
     if (fd >= 0)
-        close(fd);
+        prof_look_close(fd);
     return wal;
 }
 

@@ -10,6 +10,7 @@
 
 #include <sqlite3.h>
 
+#include "libprof/base/look.h"
 #include "libprof/store/capture_file.h"
 #include "libprof/store/schema.h"
 #include "libprof/store/store.h"
@@ -56,8 +57,10 @@ void capture_written_remove(struct capture_written *file)
         }
     }
     pthread_mutex_unlock(&written_lock);
-    if (file->fd >= 0)
-        close(file->fd);
+    if (file->fd >= 0) {
+        flock(file->fd, LOCK_UN);
+        prof_look_close(file->fd);
+    }
     file->fd = -1;
 }
 
@@ -70,10 +73,12 @@ bool prof_store_is_written(const char *path)
 {
     if (capture_is_written_here(path))
         return true;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    int fd = prof_look_open(AT_FDCWD, path);
     bool locked = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) && errno == EWOULDBLOCK;
-    if (fd >= 0)
-        close(fd);
+    if (fd >= 0) {
+        flock(fd, LOCK_UN);
+        prof_look_close(fd);
+    }
     return locked;
 }
 
@@ -117,6 +122,14 @@ void capture_remove_side_files(const char *path)
     }
 }
 
+int capture_open_database(const char *path, sqlite3 **db, int flags)
+{
+    prof_look_hold();
+    int code = sqlite3_open_v2(path, db, flags, NULL);
+    prof_look_release();
+    return code;
+}
+
 char *capture_folder(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -139,10 +152,10 @@ int capture_nameless_file(const char *path)
 
 bool capture_sync_file(const char *path)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = prof_look_open(AT_FDCWD, path);
     bool ok = fd >= 0 && !fsync(fd);
     if (fd >= 0)
-        close(fd); /* which succeeds and keeps errno */
+        prof_look_close(fd);
     return ok;
 }
 
@@ -167,17 +180,14 @@ enum prof_status capture_read_head(const char *path, struct capture_head *head,
 {
     struct stat info;
     *head = (struct capture_head){.got = 0};
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    int fd = prof_look_open(AT_FDCWD, path);
+    if (fd < 0 && (errno == EINVAL || errno == EISDIR))
+        return prof_fail(err, PROF_FORMAT, "%s is not a regular file", path);
     if (fd < 0)
         return errno == ENOENT ? prof_fail(err, PROF_NOTFOUND, "%s: no such file", path)
                                : prof_fail_errno(err, PROF_ACCESS, "cannot read %s", path);
-    bool known = !fstat(fd, &info), regular = known && S_ISREG(info.st_mode);
-    ssize_t got = regular ? pread(fd, head->bytes, sizeof head->bytes, 0) : -1;
-    int reason = errno;
-    close(fd);
-    errno = reason;
-    if (known && !regular)
-        return prof_fail(err, PROF_FORMAT, "%s is not a regular file", path);
+    ssize_t got = fstat(fd, &info) ? -1 : pread(fd, head->bytes, sizeof head->bytes, 0);
+    prof_look_close(fd);
     if (got < 0)
         return prof_fail_errno(err, PROF_IO, "cannot read %s", path);
     head->got = (size_t)got;
@@ -258,12 +268,8 @@ enum prof_status capture_check_header(const char *path, struct prof_error *err)
 
 bool capture_file_is_wal(const char *path)
 {
-    unsigned char mode = 0;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    bool wal = fd >= 0 && pread(fd, &mode, 1, HEAD_WRITE_VERSION) == 1 && mode == HEAD_WAL;
-    if (fd >= 0)
-        close(fd);
-    return wal;
+    struct capture_head head;
+    return !capture_read_head(path, &head, NULL) && head.bytes[HEAD_WRITE_VERSION] == HEAD_WAL;
 }
 
 void capture_image_to_wal(unsigned char *image)

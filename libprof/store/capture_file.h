@@ -9,6 +9,8 @@
 
 #include "libprof/base/error.h"
 
+struct sqlite3;
+
 /* A capture that this process writes. Its file is locked (flock, which SQLite's locks of ranges do
  * not meet) as long as `fd` is open: another process that is to replace it learns that it is used,
  * whatever its state says and wherever its spool is (prof_store_is_written). */
@@ -20,7 +22,7 @@ struct capture_written {
 };
 
 void capture_written_add(struct capture_written *file, const char *path);
-/* Also of one that was not added. Closes `fd`, and with it SQLite's locks on the file are gone. */
+/* Also of one that was not added. Unlocks `fd` and closes it (prof_look_close). */
 void capture_written_remove(struct capture_written *file);
 /* False when the descriptor cannot be locked; true where the file system has no locks. */
 bool capture_lock(int fd);
@@ -29,6 +31,9 @@ bool capture_is_written_here(const char *path);
 /* Size of PATH-wal, PATH-journal; -1: there is none. */
 int64_t capture_side_bytes(const char *path, const char *suffix);
 void capture_remove_side_files(const char *path);
+
+/* sqlite3_open_v2 of a capture, apart from looks at it in other threads (libprof/base/look.h). */
+int capture_open_database(const char *path, struct sqlite3 **db, int flags);
 
 /* The folder of a path, by sqlite3_malloc. */
 char *capture_folder(const char *path);
@@ -58,8 +63,7 @@ bool capture_head_is_sqlite(const struct capture_head *head);
 uint32_t capture_head_application(const struct capture_head *head); /* application_id */
 
 /* Checks of the first bytes of a file, before SQLite opens it. Not of one that this process writes:
- * to close any descriptor of a file takes away all locks that the process has on it (POSIX), and a
- * program that reads the capture then deletes its -wal file. */
+ * its newest header may be in the -wal file still. */
 enum prof_status capture_check_header(const char *path, struct prof_error *err);
 
 /* Of the header: is the file, or shall its image in memory be, in WAL mode? */

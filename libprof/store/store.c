@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "libprof/base/clock.h"
+#include "libprof/base/look.h"
 #include "libprof/base/regular.h"
 #include "libprof/store/capture_file.h"
 #include "libprof/store/schema.h"
@@ -127,8 +128,8 @@ static enum prof_status create(const char *path, bool overwrite, bool alone,
         can ? PROF_OK : prof_fail_errno(err, PROF_IO, "cannot create %s", path);
     (*store)->unseen = !alone;
     use_folder_for_temporary_files(path);
-    if (!status && sqlite3_open_v2(alone ? path : ":memory:", &(*store)->db,
-                                   SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL))
+    if (!status && capture_open_database(alone ? path : ":memory:", &(*store)->db,
+                                         SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX))
         status = prof_store_fail(*store, "create", err);
     status = status ? status : fill_new(*store, err);
     if (!status) {
@@ -172,8 +173,8 @@ static int open_immutable(struct prof_store *store)
     store->db = NULL;
     if (!uri)
         return SQLITE_NOMEM;
-    int code = sqlite3_open_v2(uri, &store->db,
-                               SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI, NULL);
+    int code = capture_open_database(uri, &store->db,
+                                     SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI);
     sqlite3_free(uri);
     return code ? code : probe(store->db);
 }
@@ -183,7 +184,7 @@ static int open_to_read(struct prof_store *store)
     sqlite3_close(store->db);
     store->db = NULL;
     int code =
-        sqlite3_open_v2(store->path, &store->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, NULL);
+        capture_open_database(store->path, &store->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX);
     return code ? code : probe(store->db);
 }
 
@@ -193,7 +194,7 @@ static bool undo_journal(const char *path)
 {
     sqlite3 *db = NULL;
     bool ok = capture_side_bytes(path, "-journal") >= 0 &&
-              !sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) &&
+              !capture_open_database(path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX) &&
               !probe(db);
     sqlite3_close(db);
     return ok;
@@ -210,8 +211,8 @@ static enum prof_status open_to_write(struct prof_store *store, const char *reme
 {
     sqlite3_close(store->db);
     store->db = NULL;
-    if (sqlite3_open_v2(store->path, &store->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX,
-                        NULL) ||
+    if (capture_open_database(store->path, &store->db,
+                              SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX) ||
         probe(store->db) || !prof_sql_run(store->db, "PRAGMA synchronous=OFF"))
         return prof_store_fail(store, "open", err);
     if (answers(store->db, "PRAGMA journal_mode=WAL", "wal")) {
@@ -445,7 +446,7 @@ bool prof_store_settle(const char *path)
     if (access(path, W_OK) || capture_check_header(path, NULL) || new_store(path, &store, NULL))
         return false;
     bool done =
-        !sqlite3_open_v2(path, &store->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) &&
+        !capture_open_database(path, &store->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX) &&
         !probe(store->db) && !has_views_for_tables(store->db) && is_closed(store->db) &&
         leave_wal(store->db, path, 0);
     prof_store_close(store);
@@ -458,6 +459,7 @@ void prof_store_close(struct prof_store *store)
         return;
     sqlite3_close_v2(store->db);
     capture_written_remove(&store->written);
+    prof_look_close(-1);
     free(store->path);
     free(store);
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "libprof/base/clock.h"
+#include "libprof/store/exchange/parts.h"
 #include "libprof/store/schema.h"
 #include "libprof/store/store.h"
 #include "tests/check_main.h"
@@ -341,6 +342,48 @@ START_TEST(a_writer_that_reads_keeps_its_locks)
 }
 END_TEST
 
+static int descriptors(void)
+{
+    int count = 0;
+    for (int fd = 0; fd < 256; fd++)
+        count += fcntl(fd, F_GETFD) >= 0;
+    return count;
+}
+
+/* A reader's locks are those of its process: what else looks at the file there must leave them, or
+ * the writer ends the capture under the reader. Also those of SQLite that perfkit did not open, as
+ * Python's. */
+START_TEST(looks_at_a_capture_keep_a_readers_locks)
+{
+    enter();
+    struct prof_store *store = create(), *second;
+    run(store, "INSERT INTO capture(state) VALUES('complete')");
+    ck_assert_int_eq(prof_store_publish(store, &err), PROF_OK);
+    prof_store_close(store);
+    int before = descriptors();
+    sqlite3 *reader;
+    ck_assert_int_eq(sqlite3_open(path, &reader), SQLITE_OK);
+    ck_assert_int_eq(sqlite3_exec(reader, "BEGIN; SELECT * FROM capture", NULL, NULL, NULL),
+                     SQLITE_OK);
+    ck_assert(is_locked());
+    for (int i = 0, first = 0; i < 3; i++) {
+        ck_assert(!prof_store_is_written(path));
+        ck_assert(is_locked());
+        ck_assert_int_eq(prof_store_open(path, &second, &err), PROF_OK);
+        prof_store_close(second);
+        ck_assert(is_locked());
+        ck_assert(prof_store_settle(path));
+        ck_assert(is_locked());
+        first = i ? first : descriptors();
+        ck_assert_int_eq(descriptors(), first); /* those left open are used again */
+    }
+    sqlite3_close(reader);
+    ck_assert(!prof_store_is_written(path));
+    ck_assert_int_eq(descriptors(), before);
+    leave();
+}
+END_TEST
+
 START_TEST(a_capture_in_the_making_is_not_settled)
 {
     enter();
@@ -563,13 +606,37 @@ START_TEST(what_a_killed_writer_began_is_undone)
 }
 END_TEST
 
-CHECK_MAIN("store", a_new_capture_has_all_tables_and_views, an_existing_file_is_kept_unless_asked,
+static int interrupt_it(void *unused)
+{
+    (void)unused;
+    return 1;
+}
+
+START_TEST(an_export_that_cannot_read_the_state_says_so)
+{
+    enter();
+    struct prof_store *store = create();
+    run(store, "INSERT INTO capture(state) VALUES('recording')");
+    struct prof_exchange_result result = {0};
+    sqlite3_progress_handler(prof_store_db(store), 1, interrupt_it, NULL);
+    ck_assert_int_ne(exchange_note_unfinished(prof_store_db(store), path, &result, &err), PROF_OK);
+    sqlite3_progress_handler(prof_store_db(store), 0, NULL, NULL);
+    ck_assert_int_eq(exchange_note_unfinished(prof_store_db(store), path, &result, &err), PROF_OK);
+    ck_assert_int_eq(result.note_count, 1);
+    prof_exchange_result_free(&result);
+    prof_store_close(store);
+    leave();
+}
+END_TEST
+
+CHECK_MAIN("store", an_export_that_cannot_read_the_state_says_so,
+           a_new_capture_has_all_tables_and_views, an_existing_file_is_kept_unless_asked,
            eager_readers_do_no_harm_to_a_new_capture, old_side_files_do_not_enter_a_new_capture,
            the_second_of_a_name_leaves_the_first_alone, an_unwritable_place_is_told,
            a_published_capture_is_one_file, readers_see_whole_transactions_of_a_growing_capture,
            an_attached_reader_delays_publication_by_3_s, a_capture_left_in_wal_settles_later,
-           a_writer_that_reads_keeps_its_locks, a_capture_in_the_making_is_not_settled,
-           what_is_not_a_capture_is_refused_with_the_reason, views_for_tables_are_refused,
-           a_newer_version_is_refused, an_older_capture_is_completed,
+           a_writer_that_reads_keeps_its_locks, looks_at_a_capture_keep_a_readers_locks,
+           a_capture_in_the_making_is_not_settled, what_is_not_a_capture_is_refused_with_the_reason,
+           views_for_tables_are_refused, a_newer_version_is_refused, an_older_capture_is_completed,
            a_truncated_capture_is_refused, a_damaged_capture_is_survived,
            a_read_only_folder_is_enough, what_a_killed_writer_began_is_undone)
