@@ -2,9 +2,9 @@
  * judged by, as bench/torch_faults.py for PyTorch.
  *   bench_opencl_faults NAME bad|fixed       bench_opencl_faults --list
  * Names that begin with t_ and s_ are the programs that rules may be tuned on (s_ was scored
- * first), u_ (opencl_faults_u.c) those that are scored only. Each iteration is an NVTX range "step"
- * but where the program has phases; the last line is "step N ns", the mean. Labels:
- * tests/diagnosis/unseen.tsv. */
+ * first), u_ and v_ (opencl_faults_u.c, opencl_faults_v.c) those that are scored only. Each
+ * iteration is an NVTX range "step" but where the program has phases; the last line is "step N ns",
+ * the mean. Labels: tests/diagnosis/unseen.tsv. */
 #include <math.h>
 #include <pthread.h>
 #include <stdint.h>
@@ -638,37 +638,35 @@ static void s_stream(int step)
 static const struct program programs[] = {
     PAIR(upload, 30), PAIR(alloc, 30),  PAIR(level, 40), PAIR(host, 25),   PAIR(small, 40),
     PAIR(queues, 40), PAIR(phases, 1),  PAIR(sync, 40),  PAIR(pieces, 40), PAIR(trip, 30),
-    PAIR(halo, 30),   PAIR(depend, 30), PAIR(brief, 25), PAIR(stream, 30),
+    PAIR(halo, 30),   PAIR(depend, 30), PAIR(brief, 25), PAIR(stream, 30), {NULL, NULL, 0},
 };
-#define PROGRAMS (sizeof programs / sizeof programs[0])
+static const struct program *const sets[] = {programs, programs_u, programs_v};
+#define SETS (sizeof sets / sizeof *sets)
 
 static const struct program *find_program(const char *name)
 {
-    for (size_t i = 0; i < PROGRAMS; i++)
-        if (!strcmp(programs[i].name, name))
-            return &programs[i];
-    for (const struct program *one = programs_u; one->name; one++)
-        if (!strcmp(one->name, name))
-            return one;
+    for (size_t i = 0; i < SETS; i++)
+        for (const struct program *one = sets[i]; one->name; one++)
+            if (!strcmp(one->name, name))
+                return one;
     return NULL;
 }
 
 static int list_programs(void)
 {
-    for (size_t i = 0; i < PROGRAMS; i++)
-        printf("%s\n", programs[i].name);
-    for (const struct program *one = programs_u; one->name; one++)
-        printf("%s\n", one->name);
+    for (size_t i = 0; i < SETS; i++)
+        for (const struct program *one = sets[i]; one->name; one++)
+            printf("%s\n", one->name);
     return 0;
 }
 
 static void open_device(void)
 {
-    const char *texts[] = {source, source_u};
+    const char *texts[] = {source, source_u, source_v};
     context = make_context(&device);
     queue = make_queue(context, device, 0);
     other = make_queue(context, device, 0);
-    program = make_program(context, device, 2, texts);
+    program = make_program(context, device, 3, texts);
 }
 
 int main(int argc, char **argv)

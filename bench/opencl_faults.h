@@ -1,4 +1,4 @@
-/* What the programs of opencl_faults.c and opencl_faults_u.c share: a device with two queues, and
+/* What the programs of opencl_faults*.c share: a device with two queues, and
  * short forms of the calls, which end the program where they fail. */
 #ifndef PERFKIT_BENCH_OPENCL_FAULTS_H
 #define PERFKIT_BENCH_OPENCL_FAULTS_H
@@ -14,8 +14,8 @@ struct program {
     void (*step)(int); /* step 0 sets up */
     int steps;
 };
-extern const struct program programs_u[]; /* ended by one without a name */
-extern const char source_u[];
+extern const struct program programs_u[], programs_v[]; /* ended by one without a name */
+extern const char source_u[], source_v[];
 
 extern cl_context context;
 extern cl_command_queue queue, other;

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """Small PyTorch programs with one planted fault each, and the same without it: what findings are judged by.
 
-    torch_faults.py NAME --form bad|fixed [--steps N] [--turn FILE] [--cpu-smoke]
+    torch_faults.py NAME --form bad|fixed [--steps N | --seconds S] [--turn FILE] [--cpu-smoke]
     torch_faults.py --list
 
 Sets with other models, sizes and code for each class of fault: names that begin with t_ and s_ are those that
-rules may be tuned on (s_ was scored first), u_ are scored only. What a report should say of them stands in
-tests/diagnosis/unseen.tsv; bench/unseen records and judges them. Each iteration is an NVTX range "step";
-the last line is "step N ns", the mean. --turn: a file to lock before the first step, so that several
+rules may be tuned on (s_ was scored first), u_ and v_ (torch_faults_v.py) are scored only. What a report
+should say of them stands in tests/diagnosis/unseen.tsv; bench/unseen records and judges them. Each iteration
+is an NVTX range "step"; the last line is "step N ns", the mean. --turn: a file to lock before the first step, so that several
 programs start side by side and compute one after the other. Needs PyTorch; no data, no other package."""
 import argparse
 import contextlib
@@ -671,7 +671,8 @@ def programs():
     return {name: function for name, function in globals().items() if name[:2] in ("t_", "s_", "u_")}
 
 
-def run(step, steps):
+def run(step, steps, seconds):
+    """The mean ns of a step: of `steps`, or of as many as begin within `seconds`."""
     on_device = DEVICE == "cuda"
     mark = torch.cuda.nvtx.range if on_device else contextlib.nullcontext
     wait = torch.cuda.synchronize if on_device else lambda: None
@@ -679,38 +680,41 @@ def run(step, steps):
         for _ in range(WARM_UP):
             step()
         wait()
-    begun = time.perf_counter_ns()
-    for _ in range(steps):
+    begun, done = time.perf_counter_ns(), 0
+    while time.perf_counter_ns() - begun < seconds * 1e9 if seconds else done < steps:
         with mark("step"):
             step()
+        done += 1
     wait()
-    return (time.perf_counter_ns() - begun) // steps
+    return (time.perf_counter_ns() - begun) // done
 
 
-def main():
+def main(choices):
     global SMOKE, DEVICE
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("name", nargs="?", choices=sorted(programs()), metavar="NAME")
+    parser.add_argument("name", nargs="?", choices=sorted(choices), metavar="NAME")
     parser.add_argument("--form", choices=("bad", "fixed"), default="bad")
     parser.add_argument("--steps", type=int)
+    parser.add_argument("--seconds", type=float, help="in place of a number of steps")
     parser.add_argument("--turn", help="file to lock before the first step")
     parser.add_argument("--cpu-smoke", action="store_true", help="tiny, on the CPU: does it run?")
     parser.add_argument("--list", action="store_true", help="the names")
     args = parser.parse_args()
     if args.list or not args.name:
-        print("\n".join(sorted(programs())))
+        print("\n".join(sorted(choices)))
         return 0
     if args.cpu_smoke:
         SMOKE, DEVICE = True, "cpu"
     torch.manual_seed(1)
     torch.set_float32_matmul_precision("high")
-    step = programs()[args.name](args.form == "fixed")
+    step = choices[args.name](args.form == "fixed")
     with open(args.turn, "w") if args.turn else contextlib.nullcontext() as turn:
         if turn:
             fcntl.flock(turn, fcntl.LOCK_EX)
-        print("step %d ns" % run(step, 2 if SMOKE else args.steps or STEPS.get(args.name, 24)))
+        print("step %d ns" % run(
+            step, 2 if SMOKE else args.steps or STEPS.get(args.name, 24), 0 if SMOKE else args.seconds))
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(programs()))
