@@ -4,9 +4,10 @@
  * sums. Kernels run as without it, beside each other and with records as always.
  *
  * A context is configured on the thread that creates it, in CUPTI's callback, because nothing runs
- * in it yet; later it could not be done without waiting for the device. What is fetched is added
- * to a table of instructions, and instructions whose counts changed are sent with their sums, so a
- * killed process loses half a second.
+ * in it yet; later it could not be done without waiting for the device. Sampling ends where the
+ * context does, on the thread that destroys it, or at exit. What is fetched is added to a table of
+ * instructions, and instructions whose counts changed are sent with their sums, so a killed process
+ * loses half a second.
  *
  * The machine code is kept for the lines of the source: when a cubin is loaded CUPTI calls for a
  * checksum, and its address is remembered; once a function of it was sampled, the helper thread
@@ -44,7 +45,8 @@
 #define NOT_ISSUED 0x80u
 #define NO_REASON 0x81u
 
-enum { FREE, MADE, SAMPLED, GONE };
+/* MADE: a thread calls CUPTI for it. ENDED: sampling is, and `final` has what CUPTI brought then. */
+enum { FREE, MADE, SAMPLED, ENDED, GONE };
 struct sampled_context {
     _Atomic uint32_t state;
     CUcontext _Atomic handle; /* also after it is gone */
@@ -76,7 +78,7 @@ static bool wanted;
 static uint32_t period; /* exponent */
 static struct sampled_context contexts[CONTEXTS];
 static struct pc_data final[DEVICES]; /* what CUPTI fills at the end; a device has one context */
-static _Atomic bool told_of_others;
+static _Atomic bool told_of_others, told_of_last;
 static _Atomic uint64_t claimed;    /* bit: a context of the device is sampled */
 static struct loaded_cubin *cubins; /* [CUBINS], by their hash */
 static unsigned char *copies;       /* [COPIED_BYTES]; memory that is not used is not there */
@@ -85,6 +87,8 @@ static _Atomic uint32_t unloading; /* threads that end contexts: CUPTI is not ca
 static _Atomic bool fetching, fetch_now;
 enum { RUNNING, LEAVING, LEFT };
 static _Atomic uint32_t leaving; /* LEFT: CUPTI is not called any more */
+/* Were the GPUs, when the call that ends contexts began? */
+static _Thread_local bool idle_at_entry __attribute__((tls_model("initial-exec")));
 
 /* Helper thread */
 static struct cuda_map function_at, instruction_at;
@@ -354,11 +358,37 @@ void cuda_stalls_context(CUcontext handle)
     leave_context(context, MADE);
 }
 
+static void last_samples_missing(void)
+{
+    if (!atomic_exchange(&told_of_last, true))
+        collector_health(WIRE_SOURCE_COUNTERS, WIRE_HEALTH_NOTE,
+                         "the last tenth of a second of stall reasons is missing: sampling could "
+                         "not be ended before its context or the program did",
+                         0);
+}
+
+/* What the hardware's buffer still holds comes when sampling ends. On a GPU that is at work this
+ * would wait for its end: then it is left out. */
+static void end_sampling(struct sampled_context *context, bool idle)
+{
+    struct pc_context disable = {PM_SIZE(pc_context, context), NULL, context->handle};
+    uint32_t state = SAMPLED;
+    if (!atomic_compare_exchange_strong(&context->state, &state, MADE))
+        return;
+    if (idle && cupti.PCSamplingDisable(&disable) == CUPTI_SUCCESS) {
+        atomic_store(&context->state, ENDED);
+        return;
+    }
+    last_samples_missing();
+    leave_context(context, MADE);
+}
+
 void cuda_stalls_context_ends(CUcontext handle)
 {
+    bool safe = idle_at_entry && !atomic_load(&fetching) && atomic_load(&leaving) == RUNNING;
     for (uint32_t i = 0; wanted && i < CONTEXTS; i++) {
         if (contexts[i].handle == handle)
-            leave_context(&contexts[i], SAMPLED);
+            end_sampling(&contexts[i], safe);
     }
 }
 
@@ -474,7 +504,7 @@ static void fetch_context(struct sampled_context *context, bool keep)
 /* Its sums, before its place is another one's. */
 static bool send_context(struct sampled_context *context)
 {
-    if (!context->sums.samples && !context->sums.full)
+    if (!context->sums.samples && !context->sums.dropped && !context->sums.full)
         return true;
     if (!context->id)
         context->id = collector_new_id();
@@ -502,21 +532,17 @@ static void send_sums(void)
     }
 }
 
-/* What the hardware's buffer still holds comes when sampling ends. On a GPU that is at work this
- * would wait for its end: then the last tenth of a second is left out. */
-static void end_context(struct sampled_context *context, bool keep)
+static void add_final(struct sampled_context *context, bool keep)
 {
-    if (cuda_buffers_oldest() || !leave_context(context, SAMPLED))
+    struct pc_data *data = &final[context->device];
+    if (atomic_load(&context->state) != ENDED)
         return;
-    struct pc_context disable = {PM_SIZE(pc_context, context), NULL, context->handle};
-    if (cupti.PCSamplingDisable(&disable) != CUPTI_SUCCESS)
-        return;
-    if (final[context->device].count > final[context->device].room)
-        final[context->device].count = final[context->device].room;
-    final[context->device].full |=
-        final[context->device].remaining > 0; /* what found no room is lost */
-    cuda_dump_samples(context->number, &final[context->device]);
-    add_data(context, &final[context->device], keep);
+    if (data->count > data->room)
+        data->count = data->room;
+    data->full |= data->remaining > 0; /* what found no room is lost */
+    cuda_dump_samples(context->number, data);
+    add_data(context, data, keep);
+    leave_context(context, ENDED);
 }
 
 void cuda_stalls_tick(bool last)
@@ -534,7 +560,10 @@ void cuda_stalls_tick(bool last)
         if (atomic_load(&contexts[i].state) == SAMPLED)
             fetch_context(&contexts[i], keep);
         if (state == LEAVING)
-            end_context(&contexts[i], keep);
+            end_sampling(&contexts[i], !cuda_buffers_oldest());
+        add_final(&contexts[i], keep);
+        if (last && state == RUNNING && atomic_load(&contexts[i].state) == SAMPLED)
+            last_samples_missing();
     }
     atomic_store(&fetching, false);
     send_sums();
@@ -556,6 +585,8 @@ static void end_stalls_at_exit(void)
         uint64_t start = collector_now();
         while (atomic_load(&leaving) != LEFT && collector_now() - start < LEAVE_NS)
             cuda_pause(1000000);
+        if (atomic_load(&leaving) != LEFT)
+            last_samples_missing();
     }
     atomic_store(&leaving, LEFT);
     errno = saved;
@@ -569,18 +600,27 @@ bool cuda_stalls_wants_callback(enum cuda_domain domain, uint32_t cbid)
 }
 
 /* Before the driver takes its locks: the helper thread fetches once more, and then lets CUPTI be
- * until the call has returned. */
+ * until the call has returned. Where the call ended contexts, the helper thread takes what sampling
+ * brought at its end before a new context can have the same GPU. */
 void cuda_stalls_on_callback(enum cuda_domain domain, uint32_t cbid, const CUpti_CallbackData *call)
 {
     (void)domain, (void)cbid;
     if (call->callbackSite != CUPTI_API_ENTER) {
         uint32_t now = atomic_load(&unloading);
+        bool ended = false;
         while (now > 0 && !atomic_compare_exchange_weak(&unloading, &now, now - 1)) {
+        }
+        for (uint32_t i = 0; i < CONTEXTS; i++)
+            ended |= atomic_load(&contexts[i].state) == ENDED;
+        if (ended && now <= 1) {
+            atomic_store(&fetch_now, true);
+            cuda_flush_wait_tick();
         }
         return;
     }
     atomic_store(&fetch_now, true);
     cuda_flush_wait_tick();
+    idle_at_entry = !cuda_buffers_oldest();
     atomic_fetch_add(&unloading, 1);
     for (int i = 0; atomic_load(&fetching) && i < 200; i++)
         cuda_pause(1000000);
@@ -634,6 +674,7 @@ void cuda_stalls_forked(void)
     memset(contexts, 0, sizeof contexts);
     atomic_store(&claimed, 0);
     atomic_store(&told_of_others, false);
+    atomic_store(&told_of_last, false);
     cuda_wipe(cubins, sizeof *cubins * CUBINS);
     cuda_wipe(copies, COPIED_BYTES);
     atomic_store(&copied_bytes, 0);

@@ -14,6 +14,7 @@ import stall_marks
 from dump_writer import Script, block
 
 REASONS, CUBIN, SAMPLES = 8, 9, 10
+DRIVER_DOMAIN, CTX_DESTROY, DESTROY_STARTING = 1, 322, 2
 PREFIX = "smsp__pcsamp_warps_issue_stalled_"
 NAMES = ["wait", "wait_not_issued", "long_scoreboard", "long_scoreboard_not_issued", "selected", "barrier",
          "no_instructions", "branch_resolving", "of_the_future"]
@@ -31,13 +32,27 @@ def cubin_hash(data):
     return value or 1
 
 
-def script(deliveries, cubins=(SHARED,), context=1, second=False):
-    """A program on one context; a delivery is a list of (cubin, function, offset, {reason: samples})."""
-    out = Script()
+def begin_context(out, context, handle=0x7000):
     names = [PREFIX + name for name in NAMES] + ["smsp__pcsamp_sample_count"]
     out.parts.append(block(REASONS, out.step(), struct.pack("<II", context, len(names)) + b"".join(
         struct.pack("<I124s", 7 + i, name.encode()) for i, name in enumerate(names))))
-    out.callback(1, context=context, handle=0x7000)
+    out.callback(1, context=context, handle=handle)
+
+
+def deliver(out, context, delivery):
+    body = b""
+    for cubin, function, offset, reasons in delivery:
+        body += struct.pack("<QQQII", cubin_hash(cubin), offset, out.text(function), len(function), len(reasons) + 1)
+        for name, samples in reasons.items():
+            body += struct.pack("<II", 7 + NAMES.index(name), samples)
+        body += struct.pack("<II", 7 + len(NAMES), 1)
+    out.parts.append(block(SAMPLES, out.step(), struct.pack("<IIQQQQ", context, len(delivery), 500, 20, 30, 0) + body))
+
+
+def script(deliveries, cubins=(SHARED,), context=1, second=False):
+    """A program on one context; a delivery is a list of (cubin, function, offset, {reason: samples})."""
+    out = Script()
+    begin_context(out, context)
     if second:
         out.callback(1, context=context + 1, handle=0x8000)
     for cubin in cubins:
@@ -45,15 +60,7 @@ def script(deliveries, cubins=(SHARED,), context=1, second=False):
     for name in ("plain", "inlined", "fenced"):
         out.launch(name)
     for delivery in deliveries:
-        body = b""
-        for cubin, function, offset, reasons in delivery:
-            body += struct.pack("<QQQII", cubin_hash(cubin), offset, out.text(function), len(function),
-                                len(reasons) + 1)
-            for name, samples in reasons.items():
-                body += struct.pack("<II", 7 + NAMES.index(name), samples)
-            body += struct.pack("<II", 7 + len(NAMES), 1)
-        out.parts.append(block(SAMPLES, out.step(), struct.pack("<IIQQQQ", context, len(delivery), 500, 20, 30, 0)
-                               + body))
+        deliver(out, context, delivery)
     return out.finish()
 
 
@@ -198,6 +205,39 @@ class Stalls(replay.Case):
         self.assertEqual(len(self.stall_rows(db)), 1)
         self.assertEqual(self.one(db, "SELECT count(*) FROM capture_health WHERE note LIKE 'stall reasons are those "
                                       "of one context%'"), 1)
+
+    def ending(self, contexts):
+        """One context of the GPU after the other, each ended by cuCtxDestroy: its samples come only then."""
+        out = Script()
+        for number in range(1, contexts + 1):
+            begin_context(out, number, 0x7000 * number)
+            out.parts.append(block(CUBIN, out.step(), SHARED))
+            out.launch("plain")
+            out.give()
+            deliver(out, number, [PLAIN])
+            out.callback(CTX_DESTROY, domain=DRIVER_DOMAIN, site=0)
+            out.callback(DESTROY_STARTING, context=number, handle=0x7000 * number)
+            out.callback(CTX_DESTROY, domain=DRIVER_DOMAIN, site=1)
+        return out.finish()
+
+    def test_context_ends(self):
+        """What the hardware's buffer holds when a context is destroyed comes by the end of its sampling, and the
+        context made next on this GPU is sampled."""
+        db = self.stalls(self.ending(3), pm="pc_late=1")
+        self.assertEqual(db.execute("SELECT native, samples FROM stall_context s JOIN context c ON c.id = s.context "
+                                    "ORDER BY 1").fetchall(), [(1, 500), (2, 500), (3, 500)])
+        self.assertEqual(self.one(db, "SELECT sum(long_scoreboard) FROM stall"), 300)
+        self.assertEqual(self.later_notes(db), [])
+
+    def test_context_ends_at_work(self):
+        """Ending the second one's sampling would wait for its kernel: that samples are missing is said."""
+        db = self.stalls(self.ending(2), pm="pc_late=1", fake="hold=1")
+        self.assertEqual(self.one(db, "SELECT sum(long_scoreboard) FROM stall"), 100)
+        self.assertEqual([note[:40] for note in self.later_notes(db)], ["the last tenth of a second of stall reas"])
+        self.assertEqual(self.one(db, "SELECT count(*) FROM kernel"), 2)
+
+    def later_notes(self, db):
+        return [row[0] for row in db.execute("SELECT note FROM capture_health WHERE note LIKE '%stall reasons%'")]
 
     def test_freed_cubin(self):
         """What is loaded is copied: its memory may be gone, or hold other code, when it is sampled."""

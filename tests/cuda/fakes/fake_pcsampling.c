@@ -9,7 +9,8 @@
  *   pc_configure=N  the result of cuptiPCSamplingSetConfigurationAttribute
  *   pc_get=N        the result of cuptiPCSamplingGetData (999: another process samples)
  *   pc_hang=1       cuptiPCSamplingGetData does not return
- *   pc_full=1       the hardware's buffer is found full once */
+ *   pc_full=1       the hardware's buffer is found full once
+ *   pc_late=1       samples come only when sampling ends */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -206,7 +207,8 @@ CALL(PCSamplingGetData, struct pc_get)
     if (fake_pm_knob("pc_get", 0))
         return (int)fake_pm_knob("pc_get", 0);
     pthread_mutex_lock(&lock);
-    deliver(context, p->data);
+    if (!fake_pm_knob("pc_late", 0))
+        deliver(context, p->data);
     pthread_mutex_unlock(&lock);
     bool full = fake_pm_knob("pc_full", 0) && !was_full && p->data->count;
     was_full |= full;
