@@ -548,12 +548,12 @@ static void add_final(struct sampled_context *context, bool keep)
 void cuda_stalls_tick(bool last)
 {
     uint32_t state = atomic_load(&leaving);
-    bool now = atomic_exchange(&fetch_now, false) || last || state == LEAVING;
+    bool recording = collector_recording(), keep = was_recording; /* the samples are older */
+    bool now = atomic_exchange(&fetch_now, false) || last || state == LEAVING || recording != keep;
     if (!wanted || state == LEFT || (!now && ++ticks % FETCH_TICKS))
         return;
     if (last && state == RUNNING) /* CUPTI's thread may bring more, and sampling cannot be ended */
         cuda_pause(2 * WORKER_PAUSE_MS * 1000000);
-    bool recording = collector_recording(), keep = recording || was_recording;
     was_recording = recording;
     atomic_store(&fetching, true);
     for (uint32_t i = 0; i < CONTEXTS && !atomic_load(&unloading); i++) {

@@ -14,7 +14,7 @@ import stall_marks
 from dump_writer import Script, block
 
 REASONS, CUBIN, SAMPLES = 8, 9, 10
-DRIVER_DOMAIN, CTX_DESTROY, DESTROY_STARTING = 1, 322, 2
+DRIVER_DOMAIN, CTX_DESTROY, PROFILER_START, DESTROY_STARTING = 1, 322, 308, 2
 PREFIX = "smsp__pcsamp_warps_issue_stalled_"
 NAMES = ["wait", "wait_not_issued", "long_scoreboard", "long_scoreboard_not_issued", "selected", "barrier",
          "no_instructions", "branch_resolving", "of_the_future"]
@@ -49,10 +49,13 @@ def deliver(out, context, delivery):
     out.parts.append(block(SAMPLES, out.step(), struct.pack("<IIQQQQ", context, len(delivery), 500, 20, 30, 0) + body))
 
 
-def script(deliveries, cubins=(SHARED,), context=1, second=False):
+def script(deliveries, cubins=(SHARED,), context=1, second=False, opened=False):
     """A program on one context; a delivery is a list of (cubin, function, offset, {reason: samples})."""
     out = Script()
     begin_context(out, context)
+    if opened:
+        out.callback(PROFILER_START, domain=DRIVER_DOMAIN, site=0)
+        out.callback(PROFILER_START, domain=DRIVER_DOMAIN, site=1)
     if second:
         out.callback(1, context=context + 1, handle=0x8000)
     for cubin in cubins:
@@ -235,6 +238,13 @@ class Stalls(replay.Case):
         self.assertEqual(self.one(db, "SELECT sum(long_scoreboard) FROM stall"), 100)
         self.assertEqual([note[:40] for note in self.later_notes(db)], ["the last tenth of a second of stall reas"])
         self.assertEqual(self.one(db, "SELECT count(*) FROM kernel"), 2)
+
+    def test_capture_range(self):
+        """Samples outside of what is to be recorded are left out."""
+        for opened in (False, True):
+            dump = script([[PLAIN]], opened=opened)
+            db = self.stalls(dump, pm="pc_late=1", options=("--stalls", "--capture-range=cudaProfilerApi"))
+            self.assertEqual(self.later_count(db, "stall"), opened)
 
     def later_notes(self, db):
         return [row[0] for row in db.execute("SELECT note FROM capture_health WHERE note LIKE '%stall reasons%'")]

@@ -3,7 +3,7 @@
  * and the dominant reason must be one of those given. "after KERNEL": the same work without the
  * fault. device_stalls.py reads these marks.
  *
- *     cuda_stalls [KERNEL,... [REPEATS]]     all of them without a list */
+ *     cuda_stalls [KERNEL,... [REPEATS [reset]]]     all of them without a list; cudaDeviceReset at the end */
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -437,5 +437,7 @@ int main(int argc, char **argv)
     RUN(fences, 264, 256, (uint32_t *)out, 200)
     RUN(one_fence, 264, 256, (uint32_t *)out, 200)
     RUN(sleeps, 264, 256, out, 500)
+    if (argc > 3 && strcmp(argv[3], "reset") == 0)
+        CHECK(cudaDeviceReset());
     return 0;
 }
