@@ -33,6 +33,40 @@ for name in $BUILD_PACKAGES; do
   done
 done
 
+# What the examples install, by their own lines: the files are there, and nothing of perfkit's that they need is missing. Stand-ins say what
+# apt-get was given and what of it needs which other package of perfkit, and take the place of downloads and removals.
+mkdir stand-ins job
+cat >stand-ins/apt-get <<'end'
+[ "$1" != install ] || for word; do
+  case $word in *.deb) dpkg-deb --field "$word" Package Depends || echo "no file $word" ;; lib*) echo "Package: $word" ;; esac
+done | grep -oE '^Package: .*|(perfkit|libprof)[a-z0-9-]*|no file .*' | sort -u
+end
+cat >stand-ins/curl <<'end'
+while [ $# -gt 0 ]; do case $1 in -o) out=$2; shift ;; http*) cp "$MADE/${1##*/}" "${out:-.}" ;; esac; shift; done
+end
+echo '"$@"' >stand-ins/sudo
+for name in rm perfkit; do echo true >"stand-ins/$name"; done
+sed -i '1i #!/bin/bash' stand-ins/*
+chmod +x stand-ins/*
+lines() { # FILE PATTERN [VARIABLE=...]: runs what is indented more than the line that matches
+  awk -v pattern="$2" '{indent = match($0, /[^ ]/) - 1} on && indent <= at {exit} on; $0 ~ pattern {on = 1; at = indent}' "$source/examples/$1" |
+    sed "s/^ *- //; s/^'\(.*\)'\$/\1/; s|/packages/|$MADE/|g" | (cd job && env PATH="$SCRATCH/folder/stand-ins:$PATH" "${@:3}" bash -eo pipefail 2>&1)
+}
+export MADE="$SCRATCH/made" RUNNER_TEMP="$SCRATCH/folder/job"
+echo 'the action, from a folder and from an address:'
+version=$(sed -n 's/^ *default: \([0-9.]*\)$/\1/p' "$source/examples/ci/perfkit-gate/action.yml")
+for packages in "$MADE" http://localhost/x/; do
+  lines ci/perfkit-gate/action.yml '^      run: ' PACKAGES="$packages" FILE="perfkit_${version}_amd64.deb"
+  rm -f job/*
+done
+echo 'the template:'
+version=$(sed -n 's/^ *PERFKIT_VERSION: //p' "$source/examples/ci/gitlab-template.yml")
+lines ci/gitlab-template.yml 'before_script:' PERFKIT_VERSION="$version" PERFKIT_PACKAGES=http://localhost/x
+echo 'the Dockerfile:'
+lines containers/Dockerfile '^RUN --mount'
+echo 'the recipe:'
+lines containers/perfkit.def '^%post'
+
 cmake -G Ninja -S "$source/tests/cli/consumer" -B found -DCMAKE_PREFIX_PATH="$SCRATCH/root/usr" >log 2>&1 || cat log
 ninja -C found >log 2>&1 || cat log
 found/everything one.sqlite
