@@ -53,27 +53,54 @@ CELL(what_if_limit_share, prof_report_real(WHAT_IF(row)->share[WHAT_IF(row)->lim
 #define SHARE_COLUMN(kind, name, text)                                                             \
     REAL("share_" name, text, SHARE, 0, prof_what_if_row, share[PROF_LIMIT_##kind]),
 
-static const struct prof_report_column what_if_columns[] = {
-    COMPUTED("change", "Change", WORD, 1, what_if_change),
-    INT64("changed", "Changed", COUNT, 4, prof_what_if_row, changed),
-    REAL("predicted_ns", "Predicted", NS, 1, prof_what_if_row, predicted_ns),
-    REAL("low_ns", "At least", NS, 3, prof_what_if_row, low_ns),
-    REAL("high_ns", "At most", NS, 3, prof_what_if_row, high_ns),
-    REAL("host_free_ns", "Without host", NS, 2, prof_what_if_row, host_free_ns),
-    REAL("saved_ns", "Saves", NS, 1, prof_what_if_row, saved_ns),
-    REAL("speedup", "Speedup", RATIO, 2, prof_what_if_row, speedup),
-    COMPUTED("limit_text", "Then limited by", WORD, 1, what_if_limit),
-    COMPUTED("limit_share", "Share", SHARE, 2, what_if_limit_share),
-    COMPUTED("limit", "Limit", WORD, 0, what_if_limit_name),
-    PROF_LIMIT_KINDS(SHARE_COLUMN){0},
-};
+/* clang-format off */
+#define PREDICTED_COLUMNS                                                                          \
+    COMPUTED("change", "Change", WORD, 1, what_if_change),                                         \
+    INT64("changed", "Changed", COUNT, 4, prof_what_if_row, changed),                              \
+    REAL("predicted_ns", "Predicted", NS, 1, prof_what_if_row, predicted_ns),                      \
+    REAL("low_ns", "At least", NS, 3, prof_what_if_row, low_ns),                                   \
+    REAL("high_ns", "At most", NS, 3, prof_what_if_row, high_ns),                                  \
+    REAL("host_free_ns", "Without host", NS, 2, prof_what_if_row, host_free_ns),                   \
+    REAL("saved_ns", "Saves", NS, 1, prof_what_if_row, saved_ns),                                  \
+    REAL("speedup", "Speedup", RATIO, 2, prof_what_if_row, speedup)
+#define BARE_COLUMNS                                                                               \
+    REAL("bare_ns", "Unrecorded", NS, 1, prof_what_if_row, bare_ns),                               \
+    REAL("bare_low_ns", "from", NS, 1, prof_what_if_row, bare_low_ns),                             \
+    REAL("bare_high_ns", "to", NS, 1, prof_what_if_row, bare_high_ns),                             \
+    REAL("bare_saved_ns", "Saves then", NS, 2, prof_what_if_row, bare_saved_ns),                   \
+    REAL("bare_speedup", "Speedup then", RATIO, 0, prof_what_if_row, bare_speedup)
+#define LIMIT_COLUMNS                                                                              \
+    COMPUTED("limit_text", "Then limited by", WORD, 1, what_if_limit),                             \
+    COMPUTED("limit_share", "Share", SHARE, 2, what_if_limit_share),                               \
+    COMPUTED("limit", "Limit", WORD, 0, what_if_limit_name),                                       \
+    PROF_LIMIT_KINDS(SHARE_COLUMN)                                                                 \
+    STRING("why_none", "Why none", WORD, 0, prof_what_if_row, why_none)
+/* clang-format on */
 
-static const struct prof_report_table what_if_table = {
-    .name = "changes",
-    .title = "Predicted time of the median iteration, 95 % interval over the iterations",
-    .none = "no change was given: add --set CHANGE",
-    .columns = what_if_columns,
-    .row_bytes = sizeof(struct prof_what_if_row)};
+static const struct prof_report_column what_if_columns[] = {PREDICTED_COLUMNS,
+                                                            BARE_COLUMNS,
+                                                            LIMIT_COLUMNS,
+                                                            {0}},
+                                       recorded_columns[] = {PREDICTED_COLUMNS, LIMIT_COLUMNS, {0}};
+
+#define WHAT_IF_TABLE(columns_)                                                                    \
+    {                                                                                              \
+        .name = "changes",                                                                         \
+        .title = "Predicted time of the median iteration, 95 % interval over the iterations",      \
+        .none = "no change was given: add --set CHANGE", .columns = columns_,                      \
+        .row_bytes = sizeof(struct prof_what_if_row)                                               \
+    }
+static const struct prof_report_table what_if_table = WHAT_IF_TABLE(what_if_columns),
+                                      recorded_table = WHAT_IF_TABLE(recorded_columns);
+
+/* Is anything known of iterations without perfkit? */
+static bool has_bare_times(const struct prof_what_if *w)
+{
+    bool any = !isnan(w->bare_ns);
+    for (size_t i = 0; i < w->count; i++)
+        any |= w->rows[i].why_none != NULL;
+    return any;
+}
 
 static void print_what_if_head(const void *result)
 {
@@ -90,6 +117,13 @@ static void print_what_if_head(const void *result)
                prof_duration(w->replayed_ns).text, 100 * (w->replayed_ns / w->median_ns - 1),
                prof_limit_text(w->limit), prof_percent(w->share[w->limit]).text);
     }
+    if (!isnan(w->bare_ns)) {
+        printf("%-10s %s%s, %s to %s: recording made an iteration %.2fx as long", "Unrecorded",
+               w->estimated ? "about " : "", prof_duration(w->bare_ns).text,
+               prof_duration(w->bare_low_ns).text, prof_duration(w->bare_high_ns).text,
+               w->overhead);
+        printf(w->estimated ? " (estimated)\n" : "\n");
+    }
     if (w->ranks[0])
         printf("%-10s %s\n", "Ranks", w->ranks);
     bool by_host = false;
@@ -103,6 +137,17 @@ static void print_what_if_head(const void *result)
         if (w->rows[i].change && !w->rows[i].changed && fabs(w->rows[i].saved_ns) < 1)
             printf("%-10s %s: these iterations have nothing of it; -i names others\n", "No effect",
                    w->rows[i].change);
+    bool refused = false;
+    for (size_t i = 0; i < w->count; i++) {
+        const struct prof_what_if_row *row = &w->rows[i];
+        if (row->why_none)
+            printf("%-10s %s: between %s and %s: %s\n", "n/a",
+                   row->change ? row->change : "all of them", prof_duration(row->bare_low_ns).text,
+                   prof_duration(row->bare_high_ns).text, row->why_none);
+        refused |= row->why_none != NULL;
+    }
+    if (refused && w->why_no_bare[0])
+        printf("%-10s %s\n", "", w->why_no_bare);
     if (!w->why_none[0])
         putchar('\n');
 }
@@ -117,6 +162,13 @@ static void put_what_if_head(struct prof_json *json, const void *result)
     prof_json_real(json, "low_ns", w->low_ns);
     prof_json_real(json, "high_ns", w->high_ns);
     prof_json_real(json, "replayed_ns", w->replayed_ns);
+    prof_json_real(json, "bare_ns", w->bare_ns);
+    prof_json_real(json, "bare_low_ns", w->bare_low_ns);
+    prof_json_real(json, "bare_high_ns", w->bare_high_ns);
+    prof_json_real(json, "overhead", w->overhead);
+    prof_json_bool(json, "estimated", w->estimated);
+    prof_json_real(json, "recording_ns", w->recording_ns);
+    prof_json_string(json, "why_no_bare", w->why_no_bare[0] ? w->why_no_bare : NULL);
     prof_json_object(json, "share");
     for (int b = 0; b < PROF_LIMITS; b++)
         prof_json_real(json, prof_limit_name((enum prof_limit)b), w->share[b]);
@@ -142,7 +194,9 @@ static int what_if_run(const struct cli_command *command, int argc, char **argv)
     if (!status)
         status = prof_what_if(capture, any ? &filter : NULL, args.set.values, args.set.count,
                               &result, &err);
-    const struct cli_document document = {.table = &what_if_table,
+    unsigned format = args.json ? PROF_REPORT_JSON : args.format;
+    bool brief = format == PROF_REPORT_TEXT && !has_bare_times(&result);
+    const struct cli_document document = {.table = brief ? &recorded_table : &what_if_table,
                                           .rows = result.rows,
                                           .count = result.count,
                                           .refused = result.why_none[0],
@@ -150,7 +204,7 @@ static int what_if_run(const struct cli_command *command, int argc, char **argv)
                                           .json_head = put_what_if_head,
                                           .result = &result};
     if (!status)
-        status = cli_print_document(&document, args.json ? PROF_REPORT_JSON : args.format, &err);
+        status = cli_print_document(&document, format, &err);
     if (status)
         cli_say(command->name, "%s", err.message);
     bool refused = result.why_none[0];

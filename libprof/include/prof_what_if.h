@@ -37,6 +37,12 @@ struct prof_what_if_row {
                             which the prediction takes as recorded */
     double saved_ns;     /* of the recorded median */
     double speedup;      /* recorded median / predicted */
+    /* Without perfkit; NaN = not known. The interval has that of what recording takes, too. Where
+     * nothing is predicted as the prediction depends on that, it is all that is possible. */
+    double bare_ns, bare_low_ns, bare_high_ns;
+    double bare_saved_ns, bare_speedup; /* of prof_what_if.bare_ns */
+    const char *why_none; /* why this row has no prediction: predicted_ns, saved_ns and speedup are
+                             NaN. Static; NULL = it has */
     double share[PROF_LIMITS]; /* of the critical path of the iterations */
     enum prof_limit limit;     /* the largest of these: what to change next */
 };
@@ -49,7 +55,13 @@ struct prof_what_if {
     int64_t iterations;
     double median_ns, low_ns, high_ns; /* as recorded, of those after warm-up */
     double replayed_ns;                /* the median by the replay of what was recorded; NaN */
-    double share[PROF_LIMITS];         /* of its critical path */
+    double bare_ns, bare_low_ns, bare_high_ns; /* the median without perfkit: as recorded, by the
+                                                  recording overhead; NaN = not known */
+    double overhead;                           /* that: recorded / without perfkit; NaN */
+    double recording_ns;       /* what recording a call or a range takes by it; NaN */
+    bool estimated;            /* the overhead; else it was measured */
+    char why_no_bare[240];     /* why the rows have no bare_ns; "" = they have */
+    double share[PROF_LIMITS]; /* of its critical path */
     enum prof_limit limit;
     int64_t joined;     /* operations of the replay, on all ranks, that wait for the last rank */
     char ranks[320];    /* what is known of that; "" = ranks do nothing together */

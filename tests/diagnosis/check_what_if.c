@@ -224,6 +224,107 @@ START_TEST(kernels_of_a_stream_may_overlap)
 }
 END_TEST
 
+/* A host that works, launches and waits; recording takes `costs` before each call and range. In a
+ * pause (--overhead=measure) there are only the ranges. */
+#define PAUSES 4
+struct recorded_loop {
+    int64_t costs;
+    int launches;
+    int64_t host;
+    bool pauses;
+};
+
+static void run_one(struct scene *s, const struct recorded_loop *loop, int config, bool paused)
+{
+    int64_t costs = paused ? 0 : loop->costs;
+    scene_push(s, "step");
+    scene_host(s, costs + loop->host);
+    for (int i = 0; i < loop->launches; i++) {
+        scene_host(s, costs + 20 * US);
+        if (paused)
+            scene_host(s, s->launch_ns);
+        else
+            scene_kernel(s, 0, config, 2 * US);
+    }
+    scene_host(s, costs);
+    if (paused)
+        scene_host(s, 12 * US); /* as the wait takes */
+    else
+        scene_sync(s);
+    scene_pop(s);
+}
+
+static struct prof_capture *run_recorded(const struct recorded_loop *loop)
+{
+    struct scene s;
+    scene_open(&s, "cuda", "gpu");
+    int config = scene_config(&s, "add_bias", 132, 256, 32);
+    s.launch_ns = 4 * US;
+    for (int pause = 0; pause < PAUSES; pause++) {
+        for (int k = 0; k < 150; k++)
+            run_one(&s, loop, config, false);
+        if (!loop->pauses)
+            continue;
+        scene_sql(&s, "INSERT INTO recording(process, start, begins, reason) VALUES(1, %lld, 0, 6)",
+                  (long long)s.host);
+        for (int k = 0; k < 90; k++)
+            run_one(&s, loop, config, true);
+        scene_sql(&s, "INSERT INTO recording(process, start, begins, reason) VALUES(1, %lld, 1, 6)",
+                  (long long)s.host);
+    }
+    for (int k = 0; k < 150; k++)
+        run_one(&s, loop, config, false);
+    return scene_close(&s);
+}
+
+/* The overhead was measured: the program without perfkit is predicted, also after the change. What
+ * the recording of what goes took goes with it. */
+START_TEST(a_change_is_predicted_without_recording)
+{
+    static const struct {
+        const char *change;
+        struct recorded_loop after;
+    } known[] = {
+        {"host=1x", {0, 20, 300 * US, false}},
+        {"kernel:add_bias=0", {0, 0, 320 * US, false}}, /* a pause of 320 us stays */
+        {"fuse/4:add_bias=2us", {0, 5, 300 * US, false}},
+        {"kernel:add_bias=0.5x", {0, 20, 300 * US, false}},
+    };
+    struct recorded_loop loop = {12 * US, 20, 300 * US, true};
+    struct prof_capture *recorded = run_recorded(&loop), *after = run_recorded(&known[_i].after);
+    struct prof_what_if got = predict(recorded, known[_i].change, NULL);
+    struct prof_what_if is = predict(after, NULL, NULL);
+    const struct prof_what_if_row *row = &got.rows[0];
+    ck_assert_str_eq(got.why_no_bare, "");
+    ck_assert(got.overhead > 1.2 && !got.estimated);
+    ck_assert_msg(fabs(got.recording_ns / (12 * US) - 1) < 0.1, "%.0f ns", got.recording_ns);
+    ck_assert_msg(fabs(row->bare_ns / is.median_ns - 1) < 0.02, "%s: %.1f us, is %.1f us",
+                  known[_i].change, row->bare_ns / 1e3, is.median_ns / 1e3);
+    ck_assert(row->bare_low_ns <= row->bare_ns && row->bare_ns <= row->bare_high_ns);
+    ck_assert(!row->why_none && row->predicted_ns > row->bare_ns);
+    prof_what_if_free(&got);
+    prof_what_if_free(&is);
+    prof_close(recorded);
+    prof_close(after);
+}
+END_TEST
+
+/* It was not: what rests on the host's time is not predicted, the rest is. */
+START_TEST(nothing_is_predicted_from_what_recording_may_have_made)
+{
+    struct recorded_loop loop = {2 * US, 20, 0, false};
+    struct prof_capture *capture = run_recorded(&loop);
+    struct prof_what_if got = predict(capture, "kernel:add_bias=0.5x", "kernel:add_bias=400us");
+    ck_assert_ptr_nonnull(got.rows[0].why_none);
+    ck_assert(isnan(got.rows[0].predicted_ns) && isnan(got.rows[0].bare_ns));
+    ck_assert(got.rows[0].bare_low_ns < 0.95 * got.rows[0].bare_high_ns);
+    ck_assert(!got.rows[1].why_none && got.rows[1].predicted_ns > 20 * 400 * US);
+    ck_assert_str_ne(got.why_no_bare, "");
+    prof_what_if_free(&got);
+    prof_close(capture);
+}
+END_TEST
+
 /* A kernel of a second stream waits for one of the first stream, which waits for it or, if `ahead`,
  * has been given more by then; the device's times of two streams differ by half a microsecond. */
 static struct prof_capture *run_beside(int64_t kernel, bool ahead)
@@ -299,7 +400,9 @@ END_TEST
 
 CHECK_MAIN_LOOPS("what-if", {a_change_is_predicted, sizeof known_changes / sizeof known_changes[0]},
                  {the_part_of_the_host_is_known, 1}, {fused_launches_are_saved, 1},
-                 {waiting_for_another_stream_is_no_launch_overhead, 2}, {shares_are_shares, 1},
-                 {changes_do_not_undo_each_other, 1}, {no_prediction_overflows, 1},
-                 {kernels_of_a_stream_may_overlap, 1}, {what_fits_nothing_is_refused, 1},
-                 {without_iterations_nothing_is_predicted, 1})
+                 {waiting_for_another_stream_is_no_launch_overhead, 2},
+                 {a_change_is_predicted_without_recording, 4},
+                 {nothing_is_predicted_from_what_recording_may_have_made, 1},
+                 {shares_are_shares, 1}, {changes_do_not_undo_each_other, 1},
+                 {no_prediction_overflows, 1}, {kernels_of_a_stream_may_overlap, 1},
+                 {what_fits_nothing_is_refused, 1}, {without_iterations_nothing_is_predicted, 1})

@@ -462,12 +462,12 @@ static enum prof_status judge_phases(struct prof_judge *judge, struct prof_findi
     return status;
 }
 
-static enum prof_status look_for_stacks(struct prof_judge *judge, struct prof_capture *capture,
-                                        struct prof_error *err)
+enum prof_status prof_look_for_stacks(struct prof_capture *capture, bool *any,
+                                      struct prof_error *err)
 {
     sqlite3_stmt *row;
     PROF_TRY(prof_query(capture, "SELECT EXISTS(SELECT 1 FROM stack)", &row, err));
-    judge->has_stacks = prof_row(row) && sqlite3_column_int(row, 0);
+    *any = prof_row(row) && sqlite3_column_int(row, 0);
     return prof_query_end(capture, row, err);
 }
 
@@ -496,7 +496,7 @@ enum prof_status prof_judge_facts(struct prof_capture *capture, const struct pro
     if (!status)
         status = prof_stalls(capture, filter, &stalls, err);
     if (!status)
-        status = look_for_stacks(&judge, capture, err);
+        status = prof_look_for_stacks(capture, &judge.has_stacks, err);
     if (!status && !prof_index_roofs(&judge))
         status = prof_out_of_memory(err);
     if (!status)

@@ -179,9 +179,19 @@ bool prof_advise(struct prof_judge *judge, struct prof_draft *draft, enum prof_a
 struct prof_recorded {
     double least_ns, most_ns;
     double host_ns; /* what the host takes for those events without recording; 0 = not counted */
+    double events;  /* calls and ranges, likewise */
+    bool operators; /* PyTorch named its operators, among the ranges that were counted */
 };
+/* What recording the counted calls and ranges of the threads that launch on a device takes, were
+ * nothing of it hidden. `stacks`: they were recorded. False: out of memory. */
+bool prof_recorded_events(const struct prof_facts *facts, uint32_t device, bool stacks,
+                          struct prof_recorded *sum);
 /* False: out of memory. */
 bool prof_recorded_on(const struct prof_judge *judge, uint32_t device, struct prof_recorded *sum);
+
+/* Were stacks recorded? */
+enum prof_status prof_look_for_stacks(struct prof_capture *capture, bool *any,
+                                      struct prof_error *err);
 
 /* Words for a shape: kernel name, or kind of copy. */
 const char *prof_shape_name(const struct prof_shape *shape);

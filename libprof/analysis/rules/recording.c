@@ -59,20 +59,43 @@ static void add_recorded_ranges(struct prof_facts *f, uint32_t device, const boo
             PROF_FIND_FIRST(k, at_node, lane->count, nodes[lane->nodes[at_node]].begin >= begin);
             for (; k < lane->count && nodes[lane->nodes[k]].begin < end; k++) {
                 const struct prof_range_node *node = &nodes[lane->nodes[k]];
-                if (prof_facts_called(f, node->begin))
-                    add_events(sum, 1, operators[node->group] ? &operator_price : &range_price);
+                if (!prof_facts_called(f, node->begin))
+                    continue;
+                add_events(sum, 1, operators[node->group] ? &operator_price : &range_price);
+                sum->events++;
+                sum->operators |= operators[node->group];
             }
         }
     }
 }
 
-bool prof_recorded_on(const struct prof_judge *judge, uint32_t device, struct prof_recorded *sum)
+bool prof_recorded_events(const struct prof_facts *facts, uint32_t device, bool stacks,
+                          struct prof_recorded *sum)
 {
     /* Searching moves a lane's hint only: the facts stay what they are. */
-    struct prof_facts *f = (struct prof_facts *)(uintptr_t)judge->facts;
+    struct prof_facts *f = (struct prof_facts *)(uintptr_t)facts;
+    double calls = count_recorded_calls(f, device);
+    bool *operators = calloc(f->range_texts.list.count + 1, sizeof *operators);
+    for (size_t i = 0; operators && i < f->range_texts.list.count; i++)
+        operators[i] =
+            f->range_texts.list.data[i] && prof_range_name_is_operator(f->range_texts.list.data[i]);
+    const struct prof_device *of = f->devices.data[device].device;
+    bool cuda = of && of->api && !strcmp(of->api, "cuda");
+    *sum = (struct prof_recorded){.events = calls};
+    add_events(sum, calls, cuda ? &cuda_call_price : &opencl_call_price);
+    if (stacks)
+        add_events(sum, calls, &stack_price);
+    if (operators)
+        add_recorded_ranges(f, device, operators, sum);
+    free(operators);
+    return operators != NULL;
+}
+
+bool prof_recorded_on(const struct prof_judge *judge, uint32_t device, struct prof_recorded *sum)
+{
+    const struct prof_facts *f = judge->facts;
     const struct prof_overhead *overhead = &f->phase->overhead;
-    double window = (double)prof_facts_window_ns(f), calls = count_recorded_calls(f, device),
-           waiting = 0;
+    double window = (double)prof_facts_window_ns(f), waiting = 0;
     const int64_t *slices = f->devices.data[device].slice_ns;
     *sum = (struct prof_recorded){0};
     for (int i = PROF_SLICE_SYNC; i <= PROF_SLICE_HOST; i++)
@@ -82,21 +105,11 @@ bool prof_recorded_on(const struct prof_judge *judge, uint32_t device, struct pr
         sum->most_ns = fmin(fmax(window * (1 - 1 / overhead->high), 0), waiting);
         return true;
     }
-    bool *operators = calloc(f->range_texts.list.count + 1, sizeof *operators);
-    for (size_t i = 0; operators && i < f->range_texts.list.count; i++)
-        operators[i] =
-            f->range_texts.list.data[i] && prof_range_name_is_operator(f->range_texts.list.data[i]);
-    const struct prof_device *of = f->devices.data[device].device;
-    bool cuda = of && of->api && !strcmp(of->api, "cuda");
-    add_events(sum, calls, cuda ? &cuda_call_price : &opencl_call_price);
-    if (judge->has_stacks)
-        add_events(sum, calls, &stack_price);
-    if (operators)
-        add_recorded_ranges(f, device, operators, sum);
+    if (!prof_recorded_events(f, device, judge->has_stacks, sum))
+        return false;
     /* What the host takes for them without recording, and the device does not hide, stays. */
     double stays = fmin(fmax(sum->host_ns - (window - waiting), 0), waiting);
     sum->most_ns = fmin(sum->most_ns, waiting - stays);
     sum->least_ns = fmin(sum->least_ns, sum->most_ns);
-    free(operators);
-    return operators != NULL;
+    return true;
 }

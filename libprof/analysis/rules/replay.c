@@ -55,6 +55,8 @@ struct run {
     struct meeting_clock *meetings;
     struct moment *ends;           /* by item: of operations, as replayed */
     struct moment *begins, *dones; /* by iteration */
+    int64_t rest; /* of what recording the item took: what the pause before its call was too short
+                     for */
     bool *merged; /* by item: with the operation before it, or a call between two such; NULL = none
                      is */
 };
@@ -88,12 +90,36 @@ static struct prof_op_edit edit_of(const struct run *run, const struct prof_repl
                                  .beside = edit->no_wait};
 }
 
+static bool is_call(const struct prof_replay_item *item)
+{
+    return item->kind == PROF_REPLAY_CALL || (item->kind == PROF_REPLAY_OP && item->known_call);
+}
+
+/* What is left of the pause before an item without its recording; the rest is of its call. */
+static int64_t unrecorded_gap(struct run *run, const struct prof_replay_item *item, int64_t gap)
+{
+    double each = run->edit->recording_ns;
+    if (!(each > 0))
+        return gap;
+    int64_t took = take_share(item->ranges + (is_call(item) ? 1u : 0u), each);
+    if (is_call(item))
+        run->rest = prof_min(prof_max(took - gap, 0), (int64_t)each);
+    return prof_max(gap - took, 0);
+}
+
+/* The time of its call without recording. */
+static int64_t unrecorded_call_ns(const struct run *run, int64_t ns)
+{
+    return prof_max(ns - run->rest, 0);
+}
+
 /* When the thread gets to the item; `without` a pause before it up to so long. */
-static struct moment host_time(const struct run *run, const struct prof_replay_item *item,
+static struct moment host_time(struct run *run, const struct prof_replay_item *item,
                                int64_t without)
 {
     const struct prof_edit *edit = run->edit;
     const struct thread_clock *thread = &run->threads[item->thread], *from = thread;
+    run->rest = 0;
     if (item->start < thread->was) /* within its last call */
         return spend_on(
             thread->call_is, PROF_LIMIT_CALL,
@@ -102,14 +128,14 @@ static struct moment host_time(const struct run *run, const struct prof_replay_i
     if (last != PROF_NO_ITEM && item->start - thread->was > HANDED_NS &&
         run->threads[last].was > thread->was && run->threads[last].was <= item->start)
         from = &run->threads[last];
-    int64_t gap = item->start - from->was;
+    int64_t gap = item->start - from->was, net = unrecorded_gap(run, item, gap);
     int64_t launching = edit->launching_ns ? edit->launching_ns : PROF_NEAR_NS;
     bool launches = item->kind == PROF_REPLAY_OP;
     if ((edit->no_host_gaps && gap > launching) ||
         (edit->free_launch && launches && gap <= launching) || gap <= without)
-        gap = 0;
-    gap = take_share(gap, 1 - edit->cut_host);
-    return later(spend_on(from->is, PROF_LIMIT_HOST, gap), thread->is);
+        net = 0;
+    net = take_share(net, 1 - edit->cut_host);
+    return later(spend_on(from->is, PROF_LIMIT_HOST, net), thread->is);
 }
 
 /* The host waits for all that had ended when the wait did. */
@@ -125,7 +151,7 @@ static struct moment replay_wait(const struct run *run, const struct prof_replay
         was = prof_max(was, stream->was);
         now = later(now, stream->is);
     }
-    return spend_on(now, PROF_LIMIT_CALL, end - was);
+    return spend_on(now, PROF_LIMIT_CALL, unrecorded_call_ns(run, end - was));
 }
 
 /* An end as it was, and as it is now. */
@@ -200,9 +226,10 @@ static int64_t edited_duration(const struct run *run, const struct prof_replay_i
 static int64_t launch_call(const struct run *run, const struct prof_replay_item *item)
 {
     const struct prof_edit *edit = run->edit;
+    int64_t takes = unrecorded_call_ns(run, item->duration);
     if (edit->free_launch)
-        return prof_min(item->duration, NODE_NS);
-    return edit->launch_ns ? edit->launch_ns : take_share(item->duration, 1 - edit->cut_launch);
+        return prof_min(takes, NODE_NS);
+    return edit->launch_ns ? edit->launch_ns : take_share(takes, 1 - edit->cut_launch);
 }
 
 static void use_stream(struct cursor *cursor, uint32_t stream)
@@ -280,11 +307,12 @@ static struct moment replay_op(struct run *run, size_t index, struct moment now,
         return now;
     if (shape->waits && !edit->beside && !edit->async)
         return spend_on(later(now, end), PROF_LIMIT_CALL,
-                        call_end > was ? (int64_t)((double)(call_end - was) * stays) : 0);
+                        (int64_t)((double)unrecorded_call_ns(run, call_end - was) * stays));
     if (staged && (edit->beside || edit->async))
         return spend_on(now, PROF_LIMIT_LAUNCH, prof_min(item->duration, NODE_NS));
     if (staged)
-        return spend_on(now, PROF_LIMIT_COPY, (int64_t)((double)item->duration * stays));
+        return spend_on(now, PROF_LIMIT_COPY,
+                        (int64_t)((double)unrecorded_call_ns(run, item->duration) * stays));
     if (item->released_by == PROF_NO_ITEM)
         return spend_on(now, PROF_LIMIT_LAUNCH, launch_call(run, item));
     const struct prof_replay_item *by = &r->items.data[item->released_by];
@@ -305,7 +333,8 @@ static struct moment replay_call(const struct run *run, const struct prof_replay
     bool sync = item->class_ == WIRE_CLASS_SYNC;
     if (sync ? !skipped : item->class_ == WIRE_CLASS_FREE && cut == 0)
         return replay_wait(run, item, now);
-    return spend_on(now, PROF_LIMIT_CALL, sync ? 0 : take_share(item->duration, 1 - cut));
+    return spend_on(now, PROF_LIMIT_CALL,
+                    sync ? 0 : take_share(unrecorded_call_ns(run, item->duration), 1 - cut));
 }
 
 /* False: other ranks have to come first. Of what is gone the waiting stays; what is merged waits
@@ -457,6 +486,8 @@ static void sum_up_run(const struct run *run, struct prof_replayed *result)
             result->in_steady[b] += run->dones[i].of[b] - from.of[b];
         if (result->iterations)
             result->iterations[i] = time;
+        if (result->begins)
+            result->begins[i] = run->begins[i].at;
         done = later(done, run->dones[i]);
     }
 }

@@ -44,6 +44,8 @@ struct prof_edit {
     double cut_launch;    /* share of the time of calls that launch which is gone */
     int64_t launch_ns;    /* or what each takes; 0 = not this */
     double cut_host;      /* share of the time between calls that is gone */
+    double recording_ns;  /* what recording took for each call and range, which is gone: out of the
+                             pause before the call, and out of the call where that is too short */
 };
 
 enum prof_replay_kind {
@@ -64,6 +66,7 @@ struct prof_replay_item {
     uint32_t iteration;      /* index into prof_replay.iterations; UINT32_MAX = of none */
     uint32_t released_by;    /* item whose end let a blocked launch return; PROF_NO_ITEM = none */
     uint32_t process;        /* dense number */
+    uint32_t ranges;         /* that its thread began since its last call */
     uint32_t meeting; /* 1 + index into prof_replay.meetings of what it does with other ranks; 0 */
     uint8_t class_, kind; /* enum wire_class, enum prof_replay_kind */
     bool known_call;      /* of the operation */
@@ -102,6 +105,7 @@ struct prof_replayed {
     int64_t span_ns;                /* from the begin to the end of everything */
     int64_t path[PROF_LIMITS];      /* it, by what it waited for: the critical path */
     int64_t *iterations;            /* by iteration, how long it takes; NULL = not wanted */
+    int64_t *begins;                /* likewise when it begins */
     int64_t in_steady[PROF_LIMITS]; /* critical path within the iterations that are no warm-up */
 };
 

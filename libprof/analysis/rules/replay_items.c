@@ -216,6 +216,52 @@ static bool is_sync(const struct prof_replay_item *item)
     return item->kind == PROF_REPLAY_CALL && item->class_ == WIRE_CLASS_SYNC;
 }
 
+/* How many ranges a thread began since its last call, for each of its items. */
+static bool count_begun_ranges(struct prof_replay *r, const struct selection *s)
+{
+    /* Searching moves a lane's hint only: the facts stay what they are. */
+    struct prof_range_index *index = (struct prof_range_index *)(uintptr_t)&r->facts->ranges;
+    struct thread_ranges {
+        const struct prof_range_thread *of;
+        size_t *next; /* by lane, the first node that is not counted */
+        uint32_t begun;
+    } *threads = calloc(r->threads.count + 1, sizeof *threads);
+    uint64_t id, thread;
+    size_t at = 0;
+    bool ok = threads != NULL;
+    while (ok && prof_map_next(&r->threads, &at, &id, &thread)) {
+        struct thread_ranges *one = &threads[thread];
+        one->of = prof_range_thread(index, (int64_t)id);
+        one->next = one->of ? calloc(one->of->lanes.count + 1, sizeof *one->next) : NULL;
+        ok = one->next || !one->of;
+        for (size_t l = 0; ok && one->of && l < one->of->lanes.count; l++) {
+            const struct prof_range_lane *lane = &one->of->lanes.data[l];
+            PROF_FIND_FIRST(one->next[l], k, lane->count,
+                            index->nodes.data[lane->nodes[k]].begin >= s->begin);
+        }
+    }
+    for (size_t i = 0; ok && i < r->items.count; i++) {
+        struct prof_replay_item *item = &r->items.data[i];
+        struct thread_ranges *one = &threads[item->thread];
+        for (size_t l = 0; one->of && l < one->of->lanes.count; l++) {
+            const struct prof_range_lane *lane = &one->of->lanes.data[l];
+            for (; one->next[l] < lane->count; one->next[l]++) {
+                int64_t begin = index->nodes.data[lane->nodes[one->next[l]]].begin;
+                if (elapsed(s, begin) > item->start)
+                    break;
+                one->begun++;
+            }
+        }
+        item->ranges = one->begun;
+        if (item->kind == PROF_REPLAY_OP || item->kind == PROF_REPLAY_CALL)
+            one->begun = 0;
+    }
+    for (size_t t = 0; threads && t < r->threads.count; t++)
+        free(threads[t].next);
+    free(threads);
+    return ok;
+}
+
 /* Of the waits in a step of a process, the last one is where the host needs the result. */
 static void mark_waits(struct prof_replay *r)
 {
@@ -362,6 +408,8 @@ bool prof_replay_open(struct prof_replay *r, const struct prof_facts *facts,
     if (!find_meetings(r))
         return false;
     mark_waits(r);
+    if (phase && !count_begun_ranges(r, &s))
+        return false;
     measure_recorded(r);
     while (r->items.count >= MOST_ITEMS && r->iterations.count &&
            r->iterations.data[r->iterations.count - 1].end >= r->span_ns)
