@@ -314,6 +314,37 @@ START_TEST(uploads_that_come_alike_may_all_go)
 }
 END_TEST
 
+/* Behind an upload that holds up the host for long, what Python takes between two kernels is not
+ * hidden; in a program that is no interpreter's, such a pause is its own work. */
+START_TEST(pauses_behind_an_upload_go_with_it)
+{
+    struct scene s;
+    struct prof_findings findings;
+    scene_open(&s, "cuda", "gpu");
+    if (_i == 0)
+        scene_sql(&s, "UPDATE process SET command = 'python3 train.py'");
+    int config = scene_config(&s, MUL, 1320, 256, 32);
+    for (int i = 0; i < STEPS; i++) {
+        scene_push(&s, "step");
+        scene_copy(&s, 0, SCENE_UP, SCENE_PAGEABLE, 8 << 20, 900 * US, true);
+        scene_kernel(&s, 0, config, 50 * US);
+        scene_host(&s, 200 * US);
+        scene_kernel(&s, 0, config, 50 * US);
+        scene_pop(&s);
+    }
+    struct prof_capture *capture = scene_findings(&s, &findings);
+    findings_list(&findings);
+    findings_check(&findings);
+    const struct prof_finding *finding = finding_of(&findings, "pageable-copy");
+    ck_assert_ptr_nonnull(finding);
+    double python = 0;
+    for (size_t i = 0; i < finding->number_count; i++)
+        python += strcmp(finding->numbers[i].name, "python_ns") ? 0 : finding->numbers[i].value;
+    ck_assert((python >= (STEPS - 1) * 100e3) == (_i == 0));
+    scene_done(capture, &findings);
+}
+END_TEST
+
 /* An average of weights, one tensor after the other, eight and more in a row; a network that adds
  * in place between its products; an optimizer's step, which is one by itself. */
 START_TEST(updates_in_a_row_are_a_list)
@@ -388,5 +419,6 @@ CHECK_MAIN_LOOPS("frameworks", {an_expression_is_a_chain, 1},
                  {products_without_tensor_cores_are_named, 11}, {a_logarithm_is_no_softmax, 1},
                  {names_tell_whose_kernel_it_is, 1}, {a_librarys_streams_are_its_own, 2},
                  {uploads_that_come_alike_may_all_go, 3}, {updates_in_a_row_are_a_list, 3},
+                 {pauses_behind_an_upload_go_with_it, 2},
                  {indexing_by_a_mask_goes_with_its_wait, 2}, {an_operator_brings_its_remedy, 1},
                  {the_engines_ranges_are_no_iterations, 1})

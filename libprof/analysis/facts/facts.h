@@ -69,8 +69,8 @@ struct prof_shape {
     int64_t after_ns[PROF_SLICES]; /* and that began after one of these */
     int64_t catch_up_ns;    /* likewise launching, later: until work is queued again, of those whose
                                calls wait */
-    int64_t woken_brief_ns; /* of after_ns[PROF_SLICE_HOST], in pauses below PROF_BRIEF_NS behind
-                               their calls or waits */
+    int64_t woken_brief_ns; /* of PROF_SLICE_HOST, in pauses below PROF_BRIEF_NS behind their calls
+                               or waits: directly, and like catch_up_ns later */
     int64_t call_ns;        /* host time in their calls */
     uint32_t runs, longest_run; /* times that its kernel follows itself; most in a row */
     uint32_t turns;    /* that it comes in turn with another one; in a row they count as one */

@@ -148,7 +148,10 @@ struct sweep {
     bool waited;                      /* the host waited since the operation before */
     uint32_t behind; /* shape whose call the host waited in, or a wait; nothing was queued since */
     int64_t launching;        /* since then, but for the first launch */
+    int64_t interpreting;     /* likewise, of PROF_SLICE_HOST in brief pauses */
+    bool began;               /* an operation began since then */
     int64_t stood, lead;      /* ns in the last wait; in the one that `behind` names */
+    int64_t copying;          /* ns in the call of the operation before: staging is a wait too */
     int64_t last_call;        /* when the latest of the operations so far was launched */
     int64_t gap[PROF_SLICES]; /* the idle time being reported */
     int64_t woken;            /* of its PROF_SLICE_SYNC, after the wait */
@@ -193,13 +196,29 @@ static int64_t within(const struct prof_facts *f, const struct sweep *s, int64_t
 }
 
 /* Since when the host is behind the device, `stood_ns` of which it was blocked in the wait: no wait
- * costs more of its lead. One that never gets ahead between two waits is slow at launching: that is
- * not the wait's fault. */
+ * costs more of its lead. */
 static void begin_behind(struct sweep *s, uint32_t whose, int64_t stood_ns)
 {
     s->behind = whose;
-    s->launching = 0;
+    s->launching = s->interpreting = 0;
     s->lead = stood_ns;
+    s->began = false;
+}
+
+/* What the wait cost of the launches behind it: until the host is ahead of the device again, or
+ * waits again. */
+static void end_behind(struct work *w, struct sweep *s)
+{
+    if (s->behind == NOT_BEHIND)
+        return;
+    int64_t late = prof_min(s->launching, s->lead);
+    s->facts->relaunch_ns += late;
+    if (s->behind != BEHIND_A_WAIT) {
+        struct prof_shape *behind = &w->facts->shapes.data[s->behind];
+        behind->catch_up_ns += late;
+        behind->woken_brief_ns += prof_min(s->interpreting, s->lead - late);
+    }
+    begin_behind(s, NOT_BEHIND, 0);
 }
 
 static void note_wait(struct work *w, struct sweep *s, enum prof_slice slice)
@@ -208,8 +227,11 @@ static void note_wait(struct work *w, struct sweep *s, enum prof_slice slice)
         s->last_shape == PROF_NO_SHAPE ? NULL : &w->facts->shapes.data[s->last_shape];
     if (!s->waited && last && slice == PROF_SLICE_SYNC)
         last->awaited++;
-    if (!s->waited && s->behind != s->last_shape)
-        begin_behind(s, last && prof_is_copy(last) ? s->last_shape : BEHIND_A_WAIT, s->stood);
+    if (!s->waited && (s->began || s->behind != s->last_shape)) {
+        bool copy = last && prof_is_copy(last);
+        end_behind(w, s);
+        begin_behind(s, copy ? s->last_shape : BEHIND_A_WAIT, s->stood + (copy ? s->copying : 0));
+    }
     s->waited = true;
 }
 
@@ -222,17 +244,6 @@ static void note_launching(struct sweep *s, int64_t length)
         s->facts->relaunch_ns += length;
     else
         s->launching += length;
-}
-
-static void note_queued(struct work *w, struct sweep *s)
-{
-    if (s->behind == NOT_BEHIND)
-        return;
-    int64_t late = s->launching < s->lead ? s->launching : s->lead;
-    s->facts->relaunch_ns += late;
-    if (s->behind != BEHIND_A_WAIT)
-        w->facts->shapes.data[s->behind].catch_up_ns += late;
-    begin_behind(s, NOT_BEHIND, 0);
 }
 
 static void spend(struct work *w, struct sweep *s, enum prof_slice slice, int64_t begin,
@@ -405,6 +416,8 @@ static void note_pause(struct work *w, struct sweep *s, bool kernel)
     bool woken = s->gap[PROF_SLICE_SYNC] || s->gap[PROF_SLICE_COPY_CALL];
     if (woken && s->gap[PROF_SLICE_HOST] < PROF_BRIEF_NS && s->last_shape != PROF_NO_SHAPE)
         w->facts->shapes.data[s->last_shape].woken_brief_ns += s->gap[PROF_SLICE_HOST];
+    else if (s->gap[PROF_SLICE_HOST] < PROF_BRIEF_NS)
+        s->interpreting += s->gap[PROF_SLICE_HOST];
     bool other = s->gap[PROF_SLICE_SYNC] || s->gap[PROF_SLICE_COPY_CALL] ||
                  s->gap[PROF_SLICE_ALLOC] || s->gap[PROF_SLICE_BUILD];
     if (kernel && !other && s->gap[PROF_SLICE_HOST] < PROF_BRIEF_NS)
@@ -482,7 +495,7 @@ static void spend_idle(struct work *w, struct sweep *s, const struct prof_op *op
     int64_t there = arrival_of(s, op, begin, end);
     bool other = s->last_stream && s->last_stream != op->stream;
     if (there == begin)
-        note_queued(w, s);
+        end_behind(w, s);
     spend(w, s, slice, begin, there, op, op->shape);
     spend(w, s, other ? PROF_SLICE_DEPENDENCY : PROF_SLICE_DISPATCH, there, end, op, op->shape);
 }
@@ -553,7 +566,7 @@ static bool sweep_operation(struct work *w, const struct prof_op *op)
         note_pause(w, s, prof_is_kernel(shape));
         s->done = op->start;
     } else {
-        note_queued(w, s);
+        end_behind(w, s);
     }
     bool kernel = prof_is_kernel(shape);
     int64_t *until = kernel ? &s->kernel_end : &s->copy_end;
@@ -575,8 +588,12 @@ static bool sweep_operation(struct work *w, const struct prof_op *op)
     s->last_thread = op->thread;
     s->waited = false;
     s->last_call = op->call > s->last_call ? op->call : s->last_call;
-    if (shape->waits)
+    s->copying = op->call_duration;
+    s->began = true;
+    if (shape->waits) {
+        end_behind(w, s);
         begin_behind(s, op->shape, op->call_duration);
+    }
     return !launched || count_launched(w, s, op);
 }
 
