@@ -159,6 +159,7 @@ static void read_recent_iterations(struct tui_dashboard *d, const struct prof_it
     memset(d->iteration_us, 0, sizeof d->iteration_us);
     memset(d->is_slow, 0, sizeof d->is_slow);
     d->iterations = 0;
+    d->warm_up = 0;
     d->slow = 0;
     d->why[0] = '\0';
     for (size_t i = 0; i < list->series_count; i++)
@@ -183,6 +184,7 @@ static void read_recent_iterations(struct tui_dashboard *d, const struct prof_it
         d->iteration_us[k] = us > d->iteration_us[k] ? us : d->iteration_us[k];
         d->is_slow[k] |= row->slow;
         d->slow += row->slow;
+        d->warm_up += row->warm_up;
     }
     d->iterations = d->whole ? (size_t)all : columns;
     d->median_ns = series->median_ns;
@@ -368,17 +370,22 @@ static int draw_memory(const struct tui_dashboard *d, const struct tui_device_hi
     return 1;
 }
 
-/* Where slow ones are in the curve they stand out, also without colours. */
+/* Where slow ones are in the curve they stand out, also without colours. Those of warm-up are in
+ * the curve, and not among those counted, as in reports; the line says so where there is room. */
+#define WARM_UP_WIDTH 16
 static void draw_iterations(const struct tui_dashboard *d, struct tui_grid *grid, int y)
 {
     char now[260];
     int spark = curve_width(grid);
     uint32_t most = largest_sample(d->iteration_us), cells[TUI_SPARK], slow[TUI_SPARK];
     char tail[120];
-    int length =
-        snprintf(tail, sizeof tail, ": median %s, %zu of %s%zu slow",
-                 prof_duration(d->median_ns).text, d->slow, d->whole ? "" : "last ", d->iterations);
+    int length = snprintf(tail, sizeof tail, ": median %s, %zu of %s%zu slow",
+                          prof_duration(d->median_ns).text, d->slow, d->whole ? "" : "last ",
+                          d->iterations - d->warm_up);
     int room = grid->width - spark - 1 - LABEL - length;
+    if (d->warm_up && room >= (int)strlen(d->iteration) + WARM_UP_WIDTH)
+        room -=
+            snprintf(tail + length, sizeof tail - (size_t)length, ", %zu of warm-up", d->warm_up);
     char *name = prof_report_cut(d->iteration, room > 8 ? (size_t)room : 8);
     snprintf(now, sizeof now, "%s%s", name ? name : "", tail);
     free(name);

@@ -33,9 +33,10 @@ struct tui_dashboard {
     char iteration[120]; /* name; "" = none known */
     uint32_t iteration_us[TUI_SPARK];
     bool is_slow[TUI_SPARK];
-    size_t iterations, slow; /* how many of these there are; of a whole run of all */
-    double median_ns;        /* of all that were read */
-    char why[400];           /* the slowest was; "" = none is slow */
+    /* How many of these there are, of warm-up among them, and slow; of a whole run of all. */
+    size_t iterations, warm_up, slow;
+    double median_ns; /* of all that were read */
+    char why[400];    /* the slowest was; "" = none is slow */
     struct {
         char text[400];
         enum tui_style style;

@@ -276,16 +276,18 @@
 
     /* ---- marked events: what a search found, or the instances of a row of a table -------------- */
 
+    let each; /* what is marked: one, many */
     const tellMarks = () => {
-      const n = view.marks ? view.marks.found.length : 0, [one, many] = t.marked ? ['instance', 'instances'] : ['match', 'matches'];
+      const n = view.marks ? view.marks.found.length : 0, [one, many] = t.marked ? each : ['match', 'matches'];
       found.textContent = !view.marks ? '' : (t.marked ? P.short(t.marked).slice(0, 60) + ': ' : '') +
         (n ? (match < 0 ? '' : f.count(match + 1) + ' of ') + P.plural(n, one, many) : 'no ' + one);
       marksOnly.forEach((button) => { button.hidden = !n; });
     };
 
-    function mark(name, picked) {
+    function mark(name, picked, words) {
       view.marks = picked;
       t.marked = name;
+      each = words || ['instance', 'instances'];
       match = -1;
       moved = true;
       tellMarks();
@@ -327,10 +329,10 @@
       t.show(from - pad, to + pad);
     };
 
-    /* Marks them and goes to the longest. */
-    t.instances = function (name, picked) {
+    /* Marks them, what they are in one and in many, and goes to the longest. */
+    t.instances = function (name, picked, words) {
       search.value = t.searched = '';
-      mark(name, picked);
+      mark(name, picked, words);
       t.longestMatch();
       t.focus();
     };

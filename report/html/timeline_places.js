@@ -80,7 +80,8 @@
     return model.pick((i) => kinds[e.kind[i]] && named[e.name[i]] && tests.every((test) => test(i)), at.of);
   }
 
-  /* A call path: frames, ranges, the call that allocated; a framework's block has no call, and is where its innermost range is. Only what is
+  /* A call path: frames, ranges, the call that allocated; a framework's block has no call, and is where its innermost range is. So what is
+   * marked are calls or ranges (`each`), of which one may have made many of the blocks that the table counts. Only what is
    * on the timeline is asked for: names of C++ hold the sign between two parts, too. */
   function resolvePath(model, at) {
     const e = model.events, known = { range: new Set(), call: new Set() };
@@ -89,8 +90,8 @@
       if (names) names.add(model.names[e.name[i]]);
     }
     const path = at.path.slice(), call = known.call.has(path[path.length - 1]) ? path.pop() : null, within = path.filter((part) => known.range.has(part));
-    if (call) return Object.assign({}, at, { kinds: CALLS, name: call, within });
-    return Object.assign({}, at, { kinds: ['range'], name: within.pop(), within, place: null });
+    if (call) return Object.assign({}, at, { kinds: CALLS, name: call, within, each: ['call', 'calls'] });
+    return Object.assign({}, at, { kinds: ['range'], name: within.pop(), within, place: null, each: ['range', 'ranges'] });
   }
 
   const DEVICE = ['kernel', 'copy', 'fill'], CALLS = ['call', 'wait'], SAMPLES = ['running', 'blocked', 'preempted'];
@@ -215,6 +216,6 @@
     const at = what.path ? resolvePath(timeline.model, what) : what;
     const picked = pickInstances(timeline.model, at), wider = Object.assign({}, at);
     ['within', 'call', 'frames', 'place'].forEach((key) => { delete wider[key]; }); /* kernels of a graph know no call of their own */
-    timeline.instances(at.words, picked.found.length ? picked : pickInstances(timeline.model, wider));
+    timeline.instances(at.words, picked.found.length ? picked : pickInstances(timeline.model, wider), at.each);
   } };
 })(window.perfkit);

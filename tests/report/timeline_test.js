@@ -324,7 +324,7 @@ const tests = {
     const tables = { kernels: 'kernels', transfers: 'transfers', api: 'api', waits: 'waits', ranges: 'ranges' };
     Object.entries(tables).forEach(([name, key]) => assert.strictEqual(rows.filter((row) => row[0] === name).length, json[key].rows.length, name));
     rows.forEach((row) => assert.deepStrictEqual(row.slice(1), [row[2], row[2], true], row[0]));
-    const paths = await browser.run(`const t = perfkit.timelineView, count = (at) => perfkit_timeline.mark(at).then(() => t.view.marks.found.length), held = perfkit.data.tables.find((one) => one.name === 'held');
+    const paths = await browser.run(`const t = perfkit.timelineView, said = (at) => perfkit_timeline.mark(at).then(() => document.querySelector('#timeline-found').textContent), count = (at) => perfkit_timeline.mark(at).then(() => t.view.marks.found.length), held = perfkit.data.tables.find((one) => one.name === 'held');
       const column = (key) => held.rows.map((row) => row[held.columns.findIndex((one) => one.key === key)]);
       return (async () => {
         const marked = [];
@@ -334,10 +334,11 @@ const tests = {
           marked.push(t.view.marks.found.length);
         }
         return { marked, counts: column('count'), calls: [await count({ path: ['f<g<int> > (x.c:3)', 'step', 'cudaLaunchKernel'], place: 'f (x.c)' }), await count({ kinds: ['call'], name: 'cudaLaunchKernel', within: ['step'] })],
-          ranges: [await count({ path: ['main (x.c:1)', 'epoch', 'step'], place: 'main (x.c:1)' }), await count({ kinds: ['range'], name: 'step' })] };
+          ranges: [await count({ path: ['main (x.c:1)', 'epoch', 'step'], place: 'main (x.c:1)' }), await count({ kinds: ['range'], name: 'step' })], words: await said({ path: ['main (x.c:1)', 'epoch', 'step'], words: 'step' }) };
       })();`);
     assert.ok(paths.marked.length && paths.calls[0] && paths.ranges[0], JSON.stringify(paths));
     assert.deepStrictEqual([paths.marked, paths.calls[0], paths.ranges[0]], [paths.counts, paths.calls[1], paths.ranges[1]], 'a call path: its call, or its innermost range');
+    assert.ok(/step: [\d,]+ of [\d,]+ ranges/.test(paths.words), 'marks of a call path are ranges or calls, not blocks');
     const flame = await browser.run(`const t = perfkit.timelineView, F = perfkit.flameView, counts = {};
       return (async () => {
         for (const node of F.nodes.filter((one) => one.count)) {
