@@ -379,7 +379,8 @@ void prof_report_finding_terms(const struct prof_finding *finding, char *out, si
     if (finding->same_cause && *out)
         prof_append(out, size, ", most of it in %s (same cause)", finding->same_cause->id);
     if (*out && finding->bound_ns > 0)
-        prof_append(out, size, "; %s of the bound expected",
+        prof_append(out, size, "; likely saves %s, %s of that",
+                    prof_duration((double)finding->bound_ns * finding->confidence).text,
                     prof_percent(finding->confidence).text);
 }
 
@@ -504,7 +505,7 @@ void prof_report_text_findings(const struct prof_report_page *page,
         prof_report_wrap(page, 2, "",
                          "perfkit explain RULE says why, and how the bound is computed; the order "
                          "is by severity, causes before what only says where the time goes, then "
-                         "by the expected part of the bound");
+                         "by what they likely save");
     if (how_many != PROF_REPORT_FINDINGS_ALL)
         return;
     for (size_t i = 0; i < findings->abstention_count; i++) {

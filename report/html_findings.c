@@ -247,8 +247,8 @@ void prof_html_put_findings(FILE *out, const struct prof_html_page *page)
         prof_html_text(out, line);
         fputs(
             ". What it saves is an upper bound; bounds add up to no more than that time. The order "
-            "is by severity, causes before what only says where the time goes, then by the "
-            "expected part of the bound. <code>perfkit explain "
+            "is by severity, causes before what only says where the time goes, then by what they "
+            "likely save. <code>perfkit explain "
             "RULE</code> shows how each is computed.</p>\n",
             out);
     }

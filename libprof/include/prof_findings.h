@@ -190,7 +190,7 @@ struct prof_finding {
                        info, and listed after faults */
     bool names_no_cause; /* says where the time goes and not why: listed after those that say why. A
                             hint where findings before it were given most of that time */
-    double confidence;   /* 0..1: the part of the bound that is to be expected. Estimated */
+    double confidence;   /* 0..1: the part of the bound that fixing it likely saves. Estimated */
     char seen[600]; /* what was seen; each figure in it is one of the numbers. Names of the program
                        as they are */
     struct prof_number numbers[PROF_FINDING_NUMBERS];
