@@ -119,6 +119,7 @@ void cuda_driver_start(void)
         {"cuCtxPushCurrent_v2", &cuda_driver.CtxPushCurrent},
         {"cuCtxRecordEvent", &cuda_driver.CtxRecordEvent},
         {"cuDeviceGetCount", &cuda_driver.DeviceGetCount},
+        {"cuDeviceGetUuid", &cuda_driver.DeviceGetUuid},
         {"cuEventCreate", &cuda_driver.EventCreate},
         {"cuEventDestroy_v2", &cuda_driver.EventDestroy},
         {"cuEventQuery", &cuda_driver.EventQuery},

@@ -173,6 +173,9 @@ uint32_t cuda_context(uint32_t context, uint32_t ordinal);
 uint32_t cuda_stream(uint32_t context, uint32_t stream, uint32_t ordinal);
 uint32_t cuda_context_device(uint32_t context); /* id of its device, 0 = not known */
 #define CUDA_NO_DEVICE UINT32_MAX               /* for `ordinal`: take the context's */
+#define CUDA_UUID_BYTES 48u
+/* As nvidia-smi prints it; the length. */
+size_t cuda_uuid_text(const unsigned char bytes[16], char text[CUDA_UUID_BYTES]);
 void cuda_device_record(const void *record);
 void cuda_context_record(const void *record);
 void cuda_stream_record(const void *record);
@@ -249,6 +252,12 @@ void cuda_stalls_on_callback(enum cuda_domain domain, uint32_t cbid,
 void cuda_stalls_tick(bool last);
 void cuda_stalls_forked(void);
 
+/* ---- cubins.c: machine code that was sampled */
+bool cuda_cubins_reserve(void);
+void cuda_cubins_start(void);
+void cuda_cubins_keep(uint64_t hash); /* of wire_cubin_hash; helper thread */
+void cuda_cubins_forked(void);
+
 /* ---- cupti_api.c: functions of the driver */
 /* NULL: the driver has no such function (names: before CUDA 12.3, CtxRecordEvent: before 12.5). Any
  * thread, after the start. */
@@ -258,6 +267,7 @@ extern struct cuda_driver {
     CUresult (*CtxPushCurrent)(CUcontext context);
     CUresult (*CtxRecordEvent)(CUcontext context, CUevent event);
     CUresult (*DeviceGetCount)(int *count);
+    CUresult (*DeviceGetUuid)(unsigned char uuid[16], CUdevice device);
     CUresult (*EventCreate)(CUevent *event, unsigned flags);
     CUresult (*EventDestroy)(CUevent event);
     CUresult (*EventQuery)(CUevent event);

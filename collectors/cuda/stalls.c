@@ -9,16 +9,14 @@
  * instructions, and instructions whose counts changed are sent with their sums, so a killed process
  * loses half a second.
  *
- * The machine code is kept for the lines of the source: when a cubin is loaded CUPTI calls for a
- * checksum, and its address is remembered; once a function of it was sampled, the helper thread
- * writes it to a file in the spool folder, at the latest before it is unloaded. perfkit reads the
- * file after the run. */
+ * The machine code is kept for the lines of the source (cubins.c). */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "collectors/core/collector.h"
@@ -27,7 +25,6 @@
 
 #define CONTEXTS 256u
 #define DEVICES 64u
-#define CUBINS 16384u    /* loaded, that are remembered */
 #define FUNCTIONS 65536u /* sampled, in all contexts */
 #define INSTRUCTIONS 262144u
 #define REASONS 64u        /* of CUPTI: each reason and its twin for cycles without an issue */
@@ -36,10 +33,7 @@
     65536u /* that the last fetch brings at once; memory that is not used is not there */
 #define FETCH_TICKS 5u
 #define MOST_FETCHES 4096u
-#define MOST_CUBINS_BYTES (1ull << 30) /* written by a process */
 #define WORKER_PAUSE_MS 100u           /* CUPTI's default */
-#define COPIED_BYTES (64u << 20)       /* of cubins, which may be gone when they are wanted */
-#define MOST_COPY_BYTES (4u << 20)     /* of one: larger ones lie in the files of libraries */
 #define LEAVE_NS 4000000000u           /* the exiting thread waits no longer */
 /* In slot_of, beside enum wire_stall_reason */
 #define NOT_ISSUED 0x80u
@@ -57,13 +51,6 @@ struct sampled_context {
     struct wire_stall_context sums;
 };
 
-struct loaded_cubin {
-    _Atomic uint64_t hash;
-    const void *_Atomic at;
-    _Atomic size_t bytes;
-    bool written; /* helper thread */
-};
-
 struct sampled_function {
     uint64_t crc;
     uint32_t id;
@@ -78,11 +65,9 @@ static bool wanted;
 static uint32_t period; /* exponent */
 static struct sampled_context contexts[CONTEXTS];
 static struct pc_data final[DEVICES]; /* what CUPTI fills at the end; a device has one context */
+static bool held[DEVICES]; /* by this process: hold_counters */
 static _Atomic bool told_of_others, told_of_last;
 static _Atomic uint64_t claimed;    /* bit: a context of the device is sampled */
-static struct loaded_cubin *cubins; /* [CUBINS], by their hash */
-static unsigned char *copies;       /* [COPIED_BYTES]; memory that is not used is not there */
-static _Atomic size_t copied_bytes;
 static _Atomic uint32_t unloading; /* threads that end contexts: CUPTI is not called meanwhile */
 static _Atomic bool fetching, fetch_now;
 enum { RUNNING, LEAVING, LEFT };
@@ -95,7 +80,6 @@ static struct cuda_map function_at, instruction_at;
 static uint32_t function_count, instruction_count, ticks;
 static struct sampled_function *functions; /* [FUNCTIONS] */
 static struct instruction *instructions;   /* [INSTRUCTIONS] */
-static uint64_t written_bytes;
 static bool was_recording;
 
 static void stalls_degraded(const char *call, CUptiResult result)
@@ -108,88 +92,6 @@ static void stalls_degraded(const char *call, CUptiResult result)
         snprintf(why, sizeof why, "no stall reasons: %s: %s (%d)", call, cupti_result(result),
                  (int)result);
     collector_health(WIRE_SOURCE_COUNTERS, WIRE_HEALTH_DEGRADED, why, (uint32_t)result);
-}
-
-/* ---- Cubins */
-
-static struct loaded_cubin *cubin_find(uint64_t hash, bool add)
-{
-    for (uint32_t i = 0; i < 64; i++) {
-        struct loaded_cubin *cubin = &cubins[(hash + i) % CUBINS];
-        uint64_t there = atomic_load(&cubin->hash);
-        if (there == hash)
-            return cubin;
-        if (!there && !add)
-            return NULL;
-        if (!there && atomic_compare_exchange_strong(&cubin->hash, &there, hash))
-            return cubin;
-        if (there == hash)
-            return cubin;
-    }
-    return NULL;
-}
-
-/* What a program compiles as it runs (NVRTC) may be in memory that it frees when it is loaded. */
-static const void *copy_cubin(const void *cubin, size_t bytes)
-{
-    size_t at = bytes <= MOST_COPY_BYTES ? atomic_fetch_add(&copied_bytes, bytes) : COPIED_BYTES;
-    return at <= COPIED_BYTES - MOST_COPY_BYTES ? memcpy(copies + at, cubin, bytes) : cubin;
-}
-
-/* A cubin is being loaded, on the program's thread. */
-static void on_cubin(const void *cubin, size_t bytes, uint64_t *crc)
-{
-    int saved = errno;
-    *crc = wire_cubin_hash(cubin, bytes);
-    struct loaded_cubin *kept = cubin_find(*crc, true);
-    if (kept) {
-        const void *before = atomic_load(&kept->at);
-        bool copied =
-            before >= (const void *)copies && before < (const void *)(copies + COPIED_BYTES);
-        atomic_store(&kept->bytes, bytes);
-        if (!copied)
-            atomic_store(&kept->at, copy_cubin(cubin, bytes));
-    }
-    errno = saved;
-}
-
-/* write() answers with an error where the memory is gone. */
-static bool write_cubin(const char *path, const struct loaded_cubin *cubin)
-{
-    int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (file < 0)
-        return errno == EEXIST;
-    const char *at = cubin->at;
-    size_t left = cubin->bytes;
-    while (left) {
-        ssize_t n = write(file, at, left);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            break;
-        at += n;
-        left -= (size_t)n;
-    }
-    close(file);
-    if (left)
-        unlink(path);
-    return left == 0;
-}
-
-static void keep_cubin(uint64_t hash)
-{
-    char path[448];
-    const char *folder = collector_directory();
-    struct loaded_cubin *cubin = cubin_find(hash, false);
-    if (!folder || !cubin || cubin->written || !atomic_load(&cubin->at) ||
-        cubin->bytes > WIRE_CUBIN_BYTES || cubin->bytes > MOST_CUBINS_BYTES - written_bytes)
-        return;
-    cubin->written = true;
-    snprintf(path, sizeof path, "%s/%016llx.cubin", folder, (unsigned long long)hash);
-    if (!write_cubin(path, cubin))
-        return;
-    written_bytes += cubin->bytes;
-    cuda_dump_cubin(path, cubin->bytes);
 }
 
 /* ---- Contexts */
@@ -272,15 +174,47 @@ static CUptiResult configure(struct sampled_context *context)
         {.type = PC_BUFFER, .buffer = &final[context->device]},
         {.type = PC_WORKER_PAUSE, .number = WORKER_PAUSE_MS},
     };
+    struct pc_data *last = &final[context->device];
+    *last = (struct pc_data){.size = sizeof *last, .room = last->room, .records = last->records};
     struct pc_configure all = {PM_SIZE(pc_configure, attributes), NULL, context->handle,
                                sizeof attributes / sizeof attributes[0], attributes};
     return cupti.PCSamplingSetConfigurationAttribute(&all);
 }
 
+/* False: another process samples the GPU, or counts on it (samplers/counters has the same lock). An
+ * abstract socket leaves no file and ends with its process; until then it is kept. */
+static bool hold_counters(uint32_t device)
+{
+    unsigned char uuid[16];
+    char text[CUDA_UUID_BYTES];
+    struct sockaddr_un name = {.sun_family = AF_UNIX};
+    if (held[device] || !cuda_driver.DeviceGetUuid ||
+        cuda_driver.DeviceGetUuid(uuid, (CUdevice)device) != CUDA_SUCCESS)
+        return true;
+    cuda_uuid_text(uuid, text);
+    int length =
+        snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "perfkit-counters-%s", text);
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd >= 0 && bind(fd, (struct sockaddr *)&name,
+                        (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1) +
+                            (socklen_t)length) != 0) {
+        bool others = errno == EADDRINUSE;
+        close(fd);
+        return !others;
+    }
+    held[device] = fd >= 0;
+    return true;
+}
+
 /* Two contexts of a device that are sampled at a time lose all records (CUPTI 13.0.85). */
 static bool claim_device(uint32_t device)
 {
-    return device < DEVICES && !(atomic_fetch_or(&claimed, 1ull << device) >> device & 1);
+    if (device >= DEVICES || atomic_fetch_or(&claimed, 1ull << device) >> device & 1)
+        return false;
+    bool ours = hold_counters(device);
+    if (!ours)
+        atomic_fetch_and(&claimed, ~(1ull << device));
+    return ours;
 }
 
 /* It is over; false: it was before. */
@@ -317,7 +251,7 @@ void cuda_stalls_context(CUcontext handle)
             collector_health(
                 WIRE_SOURCE_COUNTERS, WIRE_HEALTH_NOTE,
                 "stall reasons are those of one context of each GPU: another one was made "
-                "and is not sampled",
+                "and is not sampled, because this or another process samples there, or counts",
                 device);
         return;
     }
@@ -409,7 +343,7 @@ static uint32_t function_number(struct sampled_context *context, const struct pc
         .context = cuda_context(context->number, CUDA_NO_DEVICE),
     };
     collector_define(&out);
-    keep_cubin(record->crc);
+    cuda_cubins_keep(record->crc);
     functions[function_count] = (struct sampled_function){record->crc, out.head.aux};
     return function_count++;
 }
@@ -633,8 +567,7 @@ bool cuda_stalls_reserve(void)
     char text[16];
     if (!collector_option("stalls", text, sizeof text))
         return true;
-    return (cubins || (cubins = cuda_reserve(sizeof *cubins * CUBINS))) &&
-           (copies || (copies = cuda_reserve(COPIED_BYTES))) &&
+    return cuda_cubins_reserve() &&
            (functions || (functions = cuda_reserve(sizeof *functions * FUNCTIONS))) &&
            (instructions || (instructions = cuda_reserve(sizeof *instructions * INSTRUCTIONS)));
 }
@@ -653,8 +586,7 @@ void cuda_stalls_start(void)
                          "no stall reasons: CUPTI 12.4 or newer is needed", cuda_cupti_version());
         return;
     }
-    if (cupti.RegisterComputeCrcCallback)
-        CUPTI(RegisterComputeCrcCallback, on_cubin);
+    cuda_cubins_start();
     was_recording = collector_recording();
     wanted = true;
     /* Now that CUPTI has made its tables: what is registered last is called first. */
@@ -672,17 +604,15 @@ void cuda_stalls_forked(void)
 {
     wanted = false;
     memset(contexts, 0, sizeof contexts);
+    memset(held, 0, sizeof held); /* the parent's */
     atomic_store(&claimed, 0);
     atomic_store(&told_of_others, false);
     atomic_store(&told_of_last, false);
-    cuda_wipe(cubins, sizeof *cubins * CUBINS);
-    cuda_wipe(copies, COPIED_BYTES);
-    atomic_store(&copied_bytes, 0);
+    cuda_cubins_forked();
     cuda_wipe(instructions, sizeof *instructions * INSTRUCTIONS);
     cuda_map_clear(&function_at);
     cuda_map_clear(&instruction_at);
     function_count = instruction_count = 0;
-    written_bytes = 0;
     atomic_store(&unloading, 0);
     atomic_store(&fetching, false);
     atomic_store(&leaving, RUNNING);

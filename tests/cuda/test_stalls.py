@@ -5,6 +5,7 @@ import json
 import os
 import random
 import shutil
+import socket
 import sqlite3
 import struct
 import unittest
@@ -208,6 +209,17 @@ class Stalls(replay.Case):
         self.assertEqual(len(self.stall_rows(db)), 1)
         self.assertEqual(self.one(db, "SELECT count(*) FROM capture_health WHERE note LIKE 'stall reasons are those "
                                       "of one context%'"), 1)
+
+    def test_another_process(self):
+        """Of a run, or --counters of another one: CUPTI would lose all records of the second."""
+        uuid = struct.pack("<QQ", int(os.environ["FAKE_CUDA_HOST"]), 0).hex()
+        parts = (uuid[:8], uuid[8:12], uuid[12:16], uuid[16:20], uuid[20:])
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as lock:
+            lock.bind("\0perfkit-counters-GPU-" + "-".join(parts))
+            db = self.stalls(script([[PLAIN]]))
+        self.assertEqual(self.later_count(db, "stall"), 0)
+        self.assertEqual(self.one(db, "SELECT count(*) FROM kernel"), 3)
+        self.assertIn("one context of each GPU", self.later_notes(db)[0])
 
     def ending(self, contexts):
         """One context of the GPU after the other, each ended by cuCtxDestroy: its samples come only then."""
