@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """The documentation against what it speaks of: every page is reached from README.md, links lead somewhere, and each
-`perfkit` command that is shown exists, with the options it is shown with. Then the same with planted faults.
+`perfkit` command that is shown exists, with the options it is shown with, and findings say what their rules say. Then the same with planted faults.
 
     docs_test.py PERFKIT ROOT
 """
 import fnmatch
+import json
 import os
 import re
 import shutil
@@ -204,6 +205,49 @@ def check_mentions(root):
                     yield "%s: there is no %s" % (path, name)
 
 
+# A finding as reports show it: its first line, and the lines `fix` and `with`, which go on as far as they are indented alike.
+FINDING = re.compile(r"^ *([a-z]+(?:-[a-z]+)+) \((?:critical|warning|info)\)")
+ADVICE = re.compile(r"^( +(fix|with) {2,})(.*)$")
+
+
+def advice_of(lines, at):
+    """The words of the line `fix` or `with` there, and of those that go on with it."""
+    start, _, text = ADVICE.match(lines[at]).groups()
+    words = [text]
+    for line in lines[at + 1:]:
+        if not line.startswith(" " * len(start)) or not line.strip():
+            break
+        words.append(line)
+    return " ".join(" ".join(words).split())
+
+
+def check_findings(root, rules):
+    """Findings in pages and examples whose rule is not there, or that quote what the rule does not say."""
+    examples = sorted(name for name in os.listdir(os.path.join(root, "docs/examples")) if name.endswith(".txt"))
+    for page in pages(root) + ["docs/examples/" + name for name in examples]:
+        lines, rule = read(os.path.join(root, page)).splitlines(), None
+        for at, line in enumerate(lines):
+            found, advice = FINDING.match(line), ADVICE.match(line)
+            if found:
+                rule = rules.get(found[1])
+                if not rule:
+                    yield "%s: there is no finding %s" % (page, found[1])
+            elif advice and rule:
+                said = advice_of(lines, at)
+                known = [rule["fix"]] if advice[2] == "fix" else [rule[api] for api in ("cuda", "opencl", "pytorch")]
+                if said not in [" ".join((text or "").split()) for text in known]:
+                    yield "%s: %s does not say: %s" % (page, rule["rule"], said)
+        for name in re.findall(r"perfkit explain ([a-z]+(?:-[a-z]+)+)", "\n".join(lines)):
+            if name not in rules:
+                yield "%s: there is no finding %s to explain" % (page, name)
+
+
+def known_rules(perfkit):
+    """What `perfkit explain` says of each rule, by its name."""
+    said = subprocess.run([perfkit, "explain", "--json"], capture_output=True, text=True, check=True)
+    return {rule["rule"]: rule for rule in json.loads(said.stdout)}
+
+
 def help_of(perfkit, *words):
     return subprocess.run([perfkit, *words, "--help"], capture_output=True, text=True, check=True,
                           env={**os.environ, "LC_ALL": "C"}).stdout
@@ -222,12 +266,12 @@ def known_commands(perfkit):
     return helps
 
 
-def check(root, helps):
+def check(root, helps, rules):
     return list(check_links(root)) + list(check_commands(root, helps)) + list(check_named(root)) + \
-        list(check_sources(root))
+        list(check_sources(root)) + list(check_findings(root, rules))
 
 
-def check_planted(root, helps):
+def check_planted(root, helps, rules):
     """Each fault, added to a copy of README.md, is found."""
     with tempfile.TemporaryDirectory() as copy:
         shutil.copytree(os.path.join(root, "docs"), os.path.join(copy, "docs"))
@@ -239,13 +283,15 @@ def check_planted(root, helps):
         for fault in ("[a page](docs/no_such_page.md)", "[a place](docs/guide/gate.md#no-such-heading)",
                       "    $ perfkit rum -- ./a", "    $ perfkit report --no-such-option run.sqlite",
                       "See `perfkit\nrun -z -- ./a`.", "`bench/no_such_bench`", "`collectors/cuda/no_such.c`", "`no_such.h`", "`bench/overhead build --no-such-option`",
+                      "    no-finding (critical): saves at most 1 ms", "    $ perfkit explain no-finding",
+                      "    alloc-in-loop (info): saves at most 1 ms\n      fix    Allocate before the loop and reuse the\n             buffer.",
                       None):
             with open(os.path.join(copy, "README.md"), "w", encoding="utf-8") as file:
                 file.write(text + "\n\n" + (fault or "") + "\n")
             if not fault:
                 with open(os.path.join(copy, "docs", "orphan.md"), "w", encoding="utf-8") as file:
                     file.write("# A page that nothing links to\n")
-            wrong = check(copy, helps)
+            wrong = check(copy, helps, rules)
             assert len(wrong) == 1, "%s: %s" % (fault or "a page without a link", wrong or "not found")
         os.remove(os.path.join(copy, "docs", "orphan.md"))
         for page, named in (("docs/troubleshooting.md", "`record_damaged`"), ("docs/troubleshooting.md", "| cuda | CUPTI |"),
@@ -268,12 +314,12 @@ def check_planted(root, helps):
 
 def main():
     perfkit, root = sys.argv[1], os.path.abspath(sys.argv[2])
-    helps = known_commands(perfkit)
-    wrong = check(root, helps) + list(check_mentions(root)) + list(check_new_kind(root))
+    helps, rules = known_commands(perfkit), known_rules(perfkit)
+    wrong = check(root, helps, rules) + list(check_mentions(root)) + list(check_new_kind(root))
     for line in wrong:
         print(line)
     if not wrong:
-        check_planted(root, helps)
+        check_planted(root, helps, rules)
     return 1 if wrong else 0
 
 
