@@ -8,19 +8,6 @@
 #include "tests/check_main.h"
 #include "tests/compare/program.h"
 
-static struct prof_comparison judge(struct prof_run *base, size_t bases, struct prof_run *cand,
-                                    size_t cands, const struct prof_compare_options *options)
-{
-    struct prof_comparison result;
-    struct prof_error err = {0};
-    ck_assert_msg(!prof_compare((struct prof_runs){base, bases}, (struct prof_runs){cand, cands},
-                                options, &result, &err),
-                  "%s", err.message);
-    return result;
-}
-
-static const struct prof_compare_options in_turns = {.interleaved = true};
-
 static void check_same(const struct prof_comparison *a, const struct prof_comparison *b)
 {
     ck_assert_uint_eq(a->count, b->count);
@@ -53,12 +40,12 @@ START_TEST(no_order)
         struct prof_run turned[RUNS], turned_cand[RUNS];
         make_alike(&base, alike);
         make_alike(&cand, alike);
-        struct prof_comparison a = judge(base.runs, RUNS, cand.runs, RUNS, &in_turns);
+        struct prof_comparison a = program_compare(base.runs, RUNS, cand.runs, RUNS, &in_turns);
         for (int i = 0; i < RUNS; i++) {
             turned[i] = base.runs[(i * 3 + 2) % RUNS];
             turned_cand[i] = cand.runs[(i * 2 + 1) % RUNS];
         }
-        struct prof_comparison b = judge(turned, RUNS, turned_cand, RUNS, &in_turns);
+        struct prof_comparison b = program_compare(turned, RUNS, turned_cand, RUNS, &in_turns);
         check_same(&a, &b);
         prof_comparison_free(&a);
         prof_comparison_free(&b);
@@ -73,8 +60,8 @@ START_TEST(symmetric)
 {
     struct program_runs base = program_runs(UNCHANGED, 1, RUNS);
     struct program_runs cand = program_runs(SLOWER_KERNEL, 11, RUNS);
-    struct prof_comparison a = judge(base.runs, RUNS, cand.runs, RUNS, &in_turns);
-    struct prof_comparison b = judge(cand.runs, RUNS, base.runs, RUNS, &in_turns);
+    struct prof_comparison a = program_compare(base.runs, RUNS, cand.runs, RUNS, &in_turns);
+    struct prof_comparison b = program_compare(cand.runs, RUNS, base.runs, RUNS, &in_turns);
     const struct prof_compared *x = row_named(&a, PROF_METRIC_KERNEL, "gemm<128>");
     const struct prof_compared *y = row_named(&b, PROF_METRIC_KERNEL, "gemm<128>");
     ck_assert_int_eq(x->verdict, PROF_VERDICT_FAIL);
@@ -97,7 +84,7 @@ START_TEST(rows_follow_from_their_values)
                                           PIECES};
     for (size_t k = 0; k < sizeof changes / sizeof changes[0]; k++) {
         struct program_runs cand = program_runs(changes[k], 11, 2);
-        struct prof_comparison r = judge(base.runs, 2, cand.runs, 2, &in_turns);
+        struct prof_comparison r = program_compare(base.runs, 2, cand.runs, 2, &in_turns);
         const struct prof_compared *wall = row_named(&r, PROF_METRIC_WALL, "");
         const struct prof_compared *busy = row_named(&r, PROF_METRIC_BUSY, "");
         const struct prof_compared *idle = row_named(&r, PROF_METRIC_IDLE, "");
@@ -129,7 +116,7 @@ START_TEST(batched)
 {
     struct program_runs base = program_runs(PIECES, 1, RUNS);
     struct program_runs cand = program_runs(UNCHANGED, 11, RUNS);
-    struct prof_comparison r = judge(base.runs, RUNS, cand.runs, RUNS, &in_turns);
+    struct prof_comparison r = program_compare(base.runs, RUNS, cand.runs, RUNS, &in_turns);
     const struct prof_compared *relu = row_named(&r, PROF_METRIC_KERNEL, "relu_1");
     ck_assert(relu->summed && relu->base_count == 10 && relu->cand_count == 1);
     ck_assert_int_eq(relu->match, PROF_MATCH_SHAPE);
@@ -148,7 +135,7 @@ START_TEST(few_runs)
 {
     struct program_runs base = program_runs(UNCHANGED, 1, RUNS);
     struct program_runs cand = program_runs(SLOWER_KERNEL, 11, 2);
-    struct prof_comparison r = judge(base.runs, RUNS, cand.runs, 2, &in_turns);
+    struct prof_comparison r = program_compare(base.runs, RUNS, cand.runs, 2, &in_turns);
     const struct prof_compared *gemm = row_named(&r, PROF_METRIC_KERNEL, "gemm<128>");
     ck_assert_int_eq(gemm->verdict, PROF_VERDICT_SUSPECT);
     ck_assert_int_eq(gemm->reason, PROF_REASON_FEW_RUNS);
@@ -156,7 +143,7 @@ START_TEST(few_runs)
     prof_comparison_free(&r);
     /* one against one: less than 16 kernels cannot stand in for the spread; exact ones do their
      * work */
-    r = judge(base.runs, 1, cand.runs, 1, &in_turns);
+    r = program_compare(base.runs, 1, cand.runs, 1, &in_turns);
     ck_assert_int_ne(r.verdict, PROF_VERDICT_FAIL);
     ck_assert_ptr_nonnull(r.note);
     ck_assert_int_eq(row_named(&r, PROF_METRIC_LAUNCHES, "gemm<128>")->verdict, PROF_VERDICT_PASS);
@@ -176,14 +163,14 @@ START_TEST(sessions)
         base.runs[i].session = 1 + i / 2;
         cand.runs[i].session = 7;
     }
-    struct prof_comparison r = judge(base.runs, RUNS, cand.runs, RUNS, &by_session);
+    struct prof_comparison r = program_compare(base.runs, RUNS, cand.runs, RUNS, &by_session);
     ck_assert_uint_eq(r.base_units, 3);
     ck_assert_uint_eq(r.cand_units, 1);
     ck_assert_int_ne(r.verdict, PROF_VERDICT_FAIL);
     prof_comparison_free(&r);
     for (int i = 0; i < RUNS; i++)
         base.runs[i].session = cand.runs[i].session = 0;
-    r = judge(base.runs, RUNS, cand.runs, RUNS, &by_session);
+    r = program_compare(base.runs, RUNS, cand.runs, RUNS, &by_session);
     ck_assert_uint_eq(r.base_units, 5);
     ck_assert_int_eq(r.verdict, PROF_VERDICT_FAIL);
     prof_comparison_free(&r);
@@ -198,7 +185,7 @@ START_TEST(refused)
     struct program_runs cand = program_runs(SLOWER_KERNEL, 11, RUNS);
     cand.runs[2].environment[0].value = "another device";
     ck_assert_str_eq(cand.runs[2].environment[0].name, "device");
-    struct prof_comparison r = judge(base.runs, RUNS, cand.runs, RUNS, &in_turns);
+    struct prof_comparison r = program_compare(base.runs, RUNS, cand.runs, RUNS, &in_turns);
     ck_assert_int_eq(r.verdict, PROF_VERDICT_REFUSED);
     ck_assert(r.times_refused && strstr(r.note, "device"));
     ck_assert_uint_eq(r.difference_count, 1);
@@ -211,7 +198,7 @@ START_TEST(refused)
     cand.runs[2].environment[0].value = base.runs[0].environment[0].value;
     cand.runs[4].complete = false;
     cand.runs[4].why_incomplete = "3 launches were dropped";
-    r = judge(base.runs, RUNS, cand.runs, RUNS, &in_turns);
+    r = program_compare(base.runs, RUNS, cand.runs, RUNS, &in_turns);
     ck_assert_int_eq(r.verdict, PROF_VERDICT_REFUSED);
     ck_assert(strstr(r.note, "3 launches were dropped"));
     prof_comparison_free(&r);
@@ -249,7 +236,7 @@ START_TEST(overrides)
     };
     struct prof_compare_options options = {
         .interleaved = true, .overrides = list, .override_count = 3};
-    struct prof_comparison r = judge(base.runs, RUNS, cand.runs, RUNS, &options);
+    struct prof_comparison r = program_compare(base.runs, RUNS, cand.runs, RUNS, &options);
     const struct prof_compared *row = row_named(&r, PROF_METRIC_LAUNCHES, "relu_3");
     ck_assert_int_eq(row->verdict, PROF_VERDICT_NONE);
     ck_assert_int_eq(row->reason, PROF_REASON_IGNORED);
@@ -269,7 +256,7 @@ END_TEST
 START_TEST(other_length)
 {
     struct prof_run base = program_run(UNCHANGED, 1, 20), cand = program_run(UNCHANGED, 2, 35);
-    struct prof_comparison r = judge(&base, 1, &cand, 1, NULL);
+    struct prof_comparison r = program_compare(&base, 1, &cand, 1, NULL);
     ck_assert_uint_eq(rows_of(&r, PROF_VERDICT_FAIL), 0);
     ck_assert(row_named(&r, PROF_METRIC_LAUNCHES, "relu_3")->cand_value == 1);
     prof_comparison_free(&r);
@@ -295,7 +282,7 @@ START_TEST(now_and_then)
     set_syncs(&base, 20 + 2);
     for (int more = 2; more <= 5; more += 3) {
         set_syncs(&cand, 16 + more);
-        struct prof_comparison r = judge(&base, 1, &cand, 1, NULL);
+        struct prof_comparison r = program_compare(&base, 1, &cand, 1, NULL);
         ck_assert_int_eq(row_named(&r, PROF_METRIC_SYNCS, "step")->verdict,
                          more == 2 ? PROF_VERDICT_PASS : PROF_VERDICT_FAIL);
         prof_comparison_free(&r);
@@ -322,7 +309,7 @@ START_TEST(not_exact)
                 metric->outside = 16000 + i;
         }
     }
-    struct prof_comparison r = judge(base.runs, RUNS, cand.runs, RUNS, &in_turns);
+    struct prof_comparison r = program_compare(base.runs, RUNS, cand.runs, RUNS, &in_turns);
     ck_assert_int_eq(row_named(&r, PROF_METRIC_LEAKED_BYTES, "device")->reason, PROF_REASON_VARIES);
     prof_comparison_free(&r);
     for (int i = 0; i < RUNS; i++) {
@@ -331,7 +318,7 @@ START_TEST(not_exact)
                 cand.runs[i].metrics[m].outside = 40000;
         }
     }
-    r = judge(base.runs, RUNS, cand.runs, RUNS, &in_turns);
+    r = program_compare(base.runs, RUNS, cand.runs, RUNS, &in_turns);
     ck_assert_int_eq(row_named(&r, PROF_METRIC_LEAKED_BYTES, "device")->verdict, PROF_VERDICT_FAIL);
     prof_comparison_free(&r);
     program_free(&base);
@@ -355,7 +342,7 @@ START_TEST(warns)
     struct program_runs base = program_runs(UNCHANGED, 1, RUNS);
     struct program_runs cand = program_runs(SLOWER_KERNEL, 11, RUNS);
     struct program_runs same = program_runs(UNCHANGED, 21, RUNS);
-    struct prof_comparison r = judge(base.runs, RUNS, cand.runs, RUNS, &options);
+    struct prof_comparison r = program_compare(base.runs, RUNS, cand.runs, RUNS, &options);
     ck_assert_int_eq(r.verdict, PROF_VERDICT_PASS);
     ck_assert(!prof_comparison_undecided(&r));
     const struct prof_compared *gemm = row_named(&r, PROF_METRIC_KERNEL, "gemm<128>");
@@ -363,7 +350,7 @@ START_TEST(warns)
     ck_assert(prof_compared_warns(gemm));
     ck_assert(prof_comparison_open(&r));
     prof_comparison_free(&r);
-    r = judge(base.runs, RUNS, same.runs, RUNS, &options);
+    r = program_compare(base.runs, RUNS, same.runs, RUNS, &options);
     ck_assert(!prof_comparison_open(&r));
     for (size_t i = 0; i < r.count; i++)
         ck_assert(!prof_compared_warns(&r.rows[i]));
@@ -384,7 +371,7 @@ START_TEST(in_most_runs)
         struct prof_run cand[RUNS];
         for (int i = 0; i < RUNS; i++)
             cand[i] = i < leaking ? leaks.runs[i] : same.runs[i];
-        struct prof_comparison r = judge(base.runs, RUNS, cand, RUNS, &in_turns);
+        struct prof_comparison r = program_compare(base.runs, RUNS, cand, RUNS, &in_turns);
         const struct prof_compared *row = row_named(&r, PROF_METRIC_LEAKED_BYTES, "device");
         ck_assert_int_eq(row->verdict, leaking == 2 ? PROF_VERDICT_PASS : PROF_VERDICT_SUSPECT);
         ck_assert_int_eq(row->reason, leaking == 2 ? PROF_REASON_VARIES : PROF_REASON_NOT_SURE);
@@ -413,12 +400,12 @@ START_TEST(idle)
     struct program_runs base = program_runs(UNCHANGED, 1, RUNS);
     struct program_runs cand = program_runs(UNCHANGED, 11, RUNS);
     forget(&cand.runs[3], PROF_METRIC_BUSY);
-    struct prof_comparison r = judge(base.runs, RUNS, cand.runs, RUNS, &in_turns);
+    struct prof_comparison r = program_compare(base.runs, RUNS, cand.runs, RUNS, &in_turns);
     ck_assert_int_eq(r.verdict, PROF_VERDICT_REFUSED);
     ck_assert(strstr(r.note, "no device did anything"));
     prof_comparison_free(&r);
     forget(&base.runs[0], PROF_METRIC_BUSY); /* nor does it always in the baseline */
-    r = judge(base.runs, RUNS, cand.runs, RUNS, &in_turns);
+    r = program_compare(base.runs, RUNS, cand.runs, RUNS, &in_turns);
     ck_assert(!r.times_refused);
     prof_comparison_free(&r);
     program_free(&base);
@@ -448,7 +435,7 @@ START_TEST(recorded_with_pauses)
     more[run->environment_count++] =
         (struct prof_environment){PROF_ENVIRONMENT_PAUSES, "yes", PROF_ENVIRONMENT_INFO};
     run->environment = more;
-    struct prof_comparison r = judge(base.runs, RUNS, cand.runs, RUNS, &in_turns);
+    struct prof_comparison r = program_compare(base.runs, RUNS, cand.runs, RUNS, &in_turns);
     for (size_t i = 0; i < r.count; i++) {
         const struct prof_compared *row = &r.rows[i];
         bool memory =
@@ -470,7 +457,7 @@ START_TEST(freed_later)
 {
     struct program_runs base = program_runs(UNCHANGED, 1, RUNS);
     struct program_runs cand = program_runs(LEAK, 11, RUNS);
-    struct prof_comparison r = judge(base.runs, 1, cand.runs, 1, &in_turns);
+    struct prof_comparison r = program_compare(base.runs, 1, cand.runs, 1, &in_turns);
     ck_assert_int_eq(row_named(&r, PROF_METRIC_LEAKED_BYTES, "device")->verdict, PROF_VERDICT_FAIL);
     prof_comparison_free(&r);
     for (int i = 0; i < RUNS; i++) {
@@ -479,21 +466,21 @@ START_TEST(freed_later)
                 base.runs[i].environment[e].value = cand.runs[i].environment[e].value = "opencl";
         }
     }
-    r = judge(base.runs, 1, cand.runs, 1, &in_turns);
+    r = program_compare(base.runs, 1, cand.runs, 1, &in_turns);
     const struct prof_compared *row = row_named(&r, PROF_METRIC_LEAKED_BYTES, "device");
     ck_assert_int_eq(row->verdict, PROF_VERDICT_SUSPECT);
     ck_assert_int_eq(row->reason, PROF_REASON_DEFERRED);
     prof_comparison_free(&r);
-    r = judge(cand.runs, 1, base.runs, 1, &in_turns); /* nor is less; but it is told */
+    r = program_compare(cand.runs, 1, base.runs, 1, &in_turns); /* nor is less; but it is told */
     row = row_named(&r, PROF_METRIC_LEAKED_BYTES, "device");
     ck_assert_int_eq(row->verdict, PROF_VERDICT_CHANGED);
     ck_assert_int_eq(row->reason, PROF_REASON_SHRANK);
     prof_comparison_free(&r);
-    r = judge(cand.runs, RUNS, base.runs, RUNS, &in_turns);
+    r = program_compare(cand.runs, RUNS, base.runs, RUNS, &in_turns);
     row = row_named(&r, PROF_METRIC_LEAKED_BYTES, "device");
     ck_assert_int_eq(row->verdict, PROF_VERDICT_IMPROVED);
     prof_comparison_free(&r);
-    r = judge(base.runs, RUNS, cand.runs, RUNS, &in_turns);
+    r = program_compare(base.runs, RUNS, cand.runs, RUNS, &in_turns);
     ck_assert_int_eq(row_named(&r, PROF_METRIC_LEAKED_BYTES, "device")->verdict, PROF_VERDICT_FAIL);
     prof_comparison_free(&r);
     program_free(&base);
@@ -510,7 +497,7 @@ START_TEST(lower_clock)
         base.runs[i].clock_hz = 1.98e9;
         cand.runs[i].clock_hz = 1.98e9 / 1.05;
     }
-    struct prof_comparison r = judge(base.runs, RUNS, cand.runs, RUNS, &in_turns);
+    struct prof_comparison r = program_compare(base.runs, RUNS, cand.runs, RUNS, &in_turns);
     const struct prof_compared *gemm = row_named(&r, PROF_METRIC_KERNEL, "gemm<128>");
     ck_assert_int_eq(gemm->verdict, PROF_VERDICT_ENV);
     ck_assert_int_eq(gemm->reason, PROF_REASON_CLOCK);
@@ -561,126 +548,13 @@ START_TEST(kept_runs)
         ck_assert(!prof_run_decode(text, &back.runs[i], NULL));
         free(text);
     }
-    struct prof_comparison a = judge(base.runs, RUNS, cand.runs, RUNS, &in_turns);
-    struct prof_comparison b = judge(back.runs, RUNS, cand.runs, RUNS, &in_turns);
+    struct prof_comparison a = program_compare(base.runs, RUNS, cand.runs, RUNS, &in_turns);
+    struct prof_comparison b = program_compare(back.runs, RUNS, cand.runs, RUNS, &in_turns);
     check_same(&a, &b);
     prof_comparison_free(&a);
     prof_comparison_free(&b);
     program_free(&base);
     program_free(&back);
-    program_free(&cand);
-}
-END_TEST
-
-/* Times of a family, each run's by another factor up to e^amount: noise between runs. */
-static void disturb(struct program_runs *runs, enum prof_metric_family family, double amount)
-{
-    static const double parts[RUNS] = {-1, 0.6, 0.1, -0.5, 1};
-    for (int i = 0; i < RUNS; i++) {
-        for (size_t k = 0; k < runs->runs[i].count; k++) {
-            struct prof_metric *metric = &runs->runs[i].metrics[k];
-            if (metric->family != family)
-                continue;
-            metric->sketch.log_mean += amount * parts[i];
-            if (family == PROF_METRIC_RANGE) /* a tenth of the time and more */
-                metric->inside *= 20;
-        }
-    }
-}
-
-static struct prof_comparison judge_disturbed(enum prof_metric_family family, double amount,
-                                              enum prof_metric_family also)
-{
-    static struct program_runs base, cand; /* rows borrow their texts */
-    program_free(&base);
-    program_free(&cand);
-    base = program_runs(UNCHANGED, 1, RUNS);
-    cand = program_runs(UNCHANGED, 11, RUNS);
-    disturb(&base, family, amount);
-    disturb(&cand, family, amount);
-    if (also != PROF_METRICS) {
-        disturb(&base, also, amount);
-        disturb(&cand, also, amount);
-    }
-    return judge(base.runs, RUNS, cand.runs, RUNS, &in_turns);
-}
-
-/* The host's noise leaves the device's times judged, and is told, as long as a program that takes
- * twice as long would be seen. */
-START_TEST(noisy_host)
-{
-    struct prof_comparison r = judge_disturbed(PROF_METRIC_WALL, 0, PROF_METRICS);
-    ck_assert_int_eq(r.verdict, PROF_VERDICT_PASS);
-    ck_assert(!r.limited && !row_named(&r, PROF_METRIC_WALL, "")->noisy);
-    prof_comparison_free(&r);
-    r = judge_disturbed(PROF_METRIC_WALL, 0.08, PROF_METRICS);
-    const struct prof_compared *wall = row_named(&r, PROF_METRIC_WALL, "");
-    ck_assert_int_eq(r.verdict, PROF_VERDICT_PASS);
-    ck_assert_int_eq(r.reason, PROF_REASON_HOST_NOISE);
-    ck_assert(r.limited && wall->noisy);
-    ck_assert_int_eq(wall->verdict, PROF_VERDICT_UNDERPOWERED);
-    ck_assert_int_eq(wall->reason, PROF_REASON_HOST_NOISE);
-    ck_assert(wall->mde > 0.1 && wall->mde < 1);
-    prof_comparison_free(&r);
-    r = judge_disturbed(PROF_METRIC_WALL, 0.4, PROF_METRICS); /* twice as long would not be seen */
-    ck_assert_int_eq(r.verdict, PROF_VERDICT_UNDERPOWERED);
-    ck_assert(!r.limited);
-    prof_comparison_free(&r);
-    r = judge_disturbed(PROF_METRIC_WALL, 0.08, PROF_METRIC_BUSY); /* nor is the device judged */
-    ck_assert_int_eq(r.verdict, PROF_VERDICT_UNDERPOWERED);
-    ck_assert(!r.limited);
-    prof_comparison_free(&r);
-}
-END_TEST
-
-/* A range is part of the iteration. */
-START_TEST(noisy_range)
-{
-    struct prof_comparison r = judge_disturbed(PROF_METRIC_RANGE, 0.08, PROF_METRICS);
-    ck_assert_int_eq(r.verdict, PROF_VERDICT_PASS);
-    ck_assert(!r.limited);
-    bool covered = false;
-    for (size_t i = 0; i < r.count; i++) {
-        const struct prof_compared *row = &r.rows[i];
-        if (row->family == PROF_METRIC_RANGE && row->gated && row->noisy)
-            covered |= row->verdict == PROF_VERDICT_UNDERPOWERED &&
-                       row->reason == PROF_REASON_COVERED && row->share >= 0.1;
-    }
-    ck_assert(covered);
-    prof_comparison_free(&r);
-    r = judge_disturbed(PROF_METRIC_RANGE, 0.08, PROF_METRIC_WALL); /* which is not judged here */
-    ck_assert_int_eq(r.verdict, PROF_VERDICT_PASS);
-    ck_assert(r.limited);
-    prof_comparison_free(&r);
-}
-END_TEST
-
-/* What is too noisy to be gated at its target has a tenth of the risk, however few there are. */
-START_TEST(noisy_metric)
-{
-    struct program_runs base = program_runs(UNCHANGED, 1, RUNS);
-    struct program_runs cand = program_runs(UNCHANGED, 11, RUNS);
-    disturb(&base, PROF_METRIC_RANGE, 0.08);
-    disturb(&cand, PROF_METRIC_RANGE, 0.08);
-    for (int i = 0; i < RUNS; i++) {
-        for (size_t k = 0; k < cand.runs[i].count; k++) {
-            if (cand.runs[i].metrics[k].family == PROF_METRIC_RANGE)
-                cand.runs[i].metrics[k].sketch.log_mean += 0.3;
-        }
-    }
-    struct prof_comparison r = judge(base.runs, RUNS, cand.runs, RUNS, &in_turns);
-    size_t rows = 0;
-    for (size_t i = 0; i < r.count; i++) {
-        const struct prof_compared *row = &r.rows[i];
-        if (row->family != PROF_METRIC_RANGE || !row->gated)
-            continue;
-        ck_assert(row->noisy);
-        ck_assert(row->p_adjusted >= 10 * row->p || row->p_adjusted == 1);
-        rows++;
-    }
-    ck_assert_uint_gt(rows, 0);
-    prof_comparison_free(&r);
-    program_free(&base);
     program_free(&cand);
 }
 END_TEST
@@ -716,7 +590,7 @@ START_TEST(energy)
         struct program_runs cand = program_runs(UNCHANGED, 11, RUNS);
         give_energy(&base, 1);
         give_energy(&cand, cases[i].factor);
-        struct prof_comparison r = judge(base.runs, RUNS, cand.runs, RUNS, &in_turns);
+        struct prof_comparison r = program_compare(base.runs, RUNS, cand.runs, RUNS, &in_turns);
         const struct prof_compared *row = row_named(&r, PROF_METRIC_ENERGY, "");
         ck_assert_int_eq(row->verdict, cases[i].verdict);
         ck_assert_int_eq(row->reason, cases[i].reason);
@@ -732,5 +606,4 @@ END_TEST
 
 CHECK_MAIN("compare", energy, no_order, symmetric, rows_follow_from_their_values, batched, few_runs,
            sessions, refused, overrides, other_length, now_and_then, not_exact, in_most_runs, warns,
-           idle, recorded_with_pauses, freed_later, lower_clock, invalid, kept_runs, noisy_host,
-           noisy_range, noisy_metric)
+           idle, recorded_with_pauses, freed_later, lower_clock, invalid, kept_runs)

@@ -179,6 +179,17 @@ static bool holds(const char *text, const char *part)
     return text && strstr(text, part);
 }
 
+struct prof_comparison program_compare(struct prof_run *base, size_t bases, struct prof_run *cand,
+                                       size_t cands, const struct prof_compare_options *options)
+{
+    struct prof_comparison result;
+    struct prof_error err = {0};
+    ck_assert_msg(!prof_compare((struct prof_runs){base, bases}, (struct prof_runs){cand, cands},
+                                options, &result, &err),
+                  "%s", err.message);
+    return result;
+}
+
 const struct prof_compared *row_named(const struct prof_comparison *result,
                                       enum prof_metric_family family, const char *part)
 {

@@ -40,6 +40,12 @@ struct program_runs {
 struct program_runs program_runs(enum change change, unsigned seed, int count);
 void program_free(struct program_runs *runs);
 
+/* The verdicts of two sides, which the caller frees. A failure fails the test. */
+struct prof_comparison program_compare(struct prof_run *base, size_t bases, struct prof_run *cand,
+                                       size_t cands, const struct prof_compare_options *options);
+/* Runs that were made in turns, as `perfkit ab` does. */
+static const struct prof_compare_options in_turns = {.interleaved = true};
+
 /* The row of a family whose text or other side's name holds `part`; NULL when there is none. */
 const struct prof_compared *row_named(const struct prof_comparison *result,
                                       enum prof_metric_family family, const char *part);

@@ -85,4 +85,13 @@ async function runTests(tests, alone) {
   process.exitCode = failed ? 1 : 0;
 }
 
-module.exports = { pictures, report, until, load, isQuiet, withBrowser, runTests };
+/* ---- the timeline ---- */
+
+const FOCUS = `document.querySelector('.timeline-scroll').focus();`;
+/* What `script` returns, once it is something. */
+const given = (browser, script) => until(script, () => browser.run(script));
+/* The words below the timeline, once they say this: they come when the view has stood still. */
+const inView = (browser, words) => given(browser, `const text = document.getElementById('timeline-in-view').textContent;
+  return ${words}.test(text) && text`);
+
+module.exports = { pictures, report, until, load, isQuiet, withBrowser, runTests, FOCUS, given, inView };

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "libprof/store/store.h"
-#include "report/iterations.h"
+#include "report/columns.h"
 #include "report/memory.h"
 #include "report/report.h"
 #include "report/table.h"
