@@ -4,6 +4,8 @@
 
 #include "tests/opencl/made_up_driver.h"
 
+#include "tests/opencl/answer.h"
+
 struct made_up_driver driver;
 static struct event *spare;
 static int queue_object[64];
@@ -104,17 +106,6 @@ static cl_int CL_API_CALL launch_native(cl_command_queue queue, void(CL_CALLBACK
 {
     (void)function, (void)arguments, (void)bytes, (void)objects, (void)list, (void)places;
     return launch(queue, NULL, 0, NULL, NULL, NULL, waits, wait_list, out);
-}
-
-static cl_int answer(const void *from, size_t bytes, size_t size, void *value, size_t *size_ret)
-{
-    if (size_ret)
-        *size_ret = bytes;
-    if (value && size < bytes)
-        return CL_INVALID_VALUE;
-    if (value)
-        memcpy(value, from, bytes);
-    return CL_SUCCESS;
 }
 
 static cl_int CL_API_CALL event_info(cl_event handle, cl_event_info what, size_t size, void *value,

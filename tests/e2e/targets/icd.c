@@ -11,6 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "tests/opencl/answer.h"
+
 #define EXPORT __attribute__((visibility("default")))
 #define EVENTS (1u << 21)
 
@@ -34,17 +36,6 @@ static cl_ulong now(void)
     struct timespec time;
     clock_gettime(CLOCK_MONOTONIC, &time);
     return (cl_ulong)time.tv_sec * 1000000000u + (cl_ulong)time.tv_nsec;
-}
-
-static cl_int answer(const void *from, size_t bytes, size_t size, void *value, size_t *size_ret)
-{
-    if (size_ret)
-        *size_ret = bytes;
-    if (value && size < bytes)
-        return CL_INVALID_VALUE;
-    if (value)
-        memcpy(value, from, bytes);
-    return CL_SUCCESS;
 }
 
 static cl_int CL_API_CALL get_platforms(cl_uint room, cl_platform_id *list, cl_uint *count)
