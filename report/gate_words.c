@@ -1,5 +1,5 @@
-/* Sentences about a comparison. A reader of a CI log has one line per metric and no legend, so that
- * line says what moved, where, by how much, and how sure that is. */
+/* Sentences about one metric of a comparison. A reader of a CI log has one line per metric and no
+ * legend, so that line says what moved, where, by how much, and how sure that is. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
@@ -11,11 +11,9 @@
 #include "report/gate_words.h"
 #include "libprof/base/utf8.h"
 
-#define MAX_SLOWDOWN 9 /* 10x: what could hide more than that says nothing of the program */
 #define BYTES_PER_MIB 1048576
 
-/* Means over units are whole in most programs; where they are not, two decimals are enough. */
-static struct prof_text count_text(double value)
+struct prof_text prof_gate_count(double value)
 {
     struct prof_text text;
     if (fabs(value - nearbyint(value)) < 1e-9 * fmax(1, fabs(value)))
@@ -54,6 +52,24 @@ char *prof_gate_format(const char *format, ...)
     return NULL;
 }
 
+bool prof_gate_text_begin(struct prof_gate_text *text)
+{
+    *text = (struct prof_gate_text){0};
+    text->out = prof_open_memory(&text->data, &text->size);
+    if (!text->out)
+        prof_note(PROF_NOMEM);
+    return text->out != NULL;
+}
+
+char *prof_gate_text_end(struct prof_gate_text *text)
+{
+    if (prof_close_stream(text->out))
+        return text->data;
+    free(text->data);
+    prof_note(PROF_NOMEM);
+    return NULL;
+}
+
 struct prof_text prof_gate_value(const struct prof_compared *row, double value)
 {
     if (row->family == PROF_METRIC_FINDING)
@@ -78,7 +94,7 @@ struct prof_text prof_gate_value(const struct prof_compared *row, double value)
     case PROF_METRIC_COUNT:
         break;
     }
-    return count_text(value);
+    return prof_gate_count(value);
 }
 
 struct prof_text prof_gate_percent(double effect)
@@ -87,7 +103,7 @@ struct prof_text prof_gate_percent(double effect)
     if (!isfinite(effect))
         return text;
     double percent = effect * 100;
-    if (effect > MAX_SLOWDOWN) /* the two values beside it say how much more */
+    if (effect > PROF_GATE_MAX_SLOWDOWN) /* the two values beside it say how much more */
         return (struct prof_text){"> 10x"};
     char number[64];
     prof_print_fixed(number, fabs(percent), fabs(percent) < 0.995 ? 2 : 1);
@@ -95,12 +111,10 @@ struct prof_text prof_gate_percent(double effect)
     return text;
 }
 
-/* A share of its time. A few noisy runs make huge ones: those say only that nothing would be found.
- */
-static struct prof_text slowdown_text(double effect)
+struct prof_text prof_gate_slowdown(double effect)
 {
     struct prof_text text = prof_gate_percent(effect);
-    if (effect > MAX_SLOWDOWN)
+    if (effect > PROF_GATE_MAX_SLOWDOWN)
         return (struct prof_text){"10x"};
     if (isfinite(effect))
         memmove(text.text, text.text + 1, strlen(text.text)); /* no sign: a size */
@@ -145,10 +159,10 @@ struct prof_text prof_gate_events(const struct prof_compared *row)
         return text;
     bool one = isnan(base) || isnan(cand) || !row->summed;
     double last = isnan(cand) || !row->summed ? base : cand;
-    struct prof_text last_text = count_text(isnan(last) ? cand : last);
+    struct prof_text last_text = prof_gate_count(isnan(last) ? cand : last);
     bool single = !strcmp(last_text.text, "1");
     char all[128];
-    snprintf(all, sizeof all, "%s%s%s %s", one ? "" : count_text(base).text, one ? "" : " -> ",
+    snprintf(all, sizeof all, "%s%s%s %s", one ? "" : prof_gate_count(base).text, one ? "" : " -> ",
              last_text.text, what);
     if (!single)
         strcat(all, row->family == PROF_METRIC_KERNEL ? "es" : "s");
@@ -200,37 +214,12 @@ static void put_before(FILE *out, const struct prof_compared *row, size_t cells)
     }
 }
 
-/* A stream into memory whose text is wanted, or NULL and a note of PROF_NOMEM. */
-struct text {
-    FILE *out;
-    char *data;
-    size_t size;
-};
-
-static bool begin_text(struct text *text)
-{
-    *text = (struct text){0};
-    text->out = prof_open_memory(&text->data, &text->size);
-    if (!text->out)
-        prof_note(PROF_NOMEM);
-    return text->out != NULL;
-}
-
-static char *end_text(struct text *text)
-{
-    if (prof_close_stream(text->out))
-        return text->data;
-    free(text->data);
-    prof_note(PROF_NOMEM);
-    return NULL;
-}
-
 char *prof_gate_subject(const struct prof_compared *row, size_t cells)
 {
     const char *name = row->cand_name ? row->cand_name : row->base_name;
     const struct prof_metric *metric = row->cand ? row->cand : row->base;
-    struct text text;
-    if (!begin_text(&text))
+    struct prof_gate_text text;
+    if (!prof_gate_text_begin(&text))
         return NULL;
     fputs(prof_metric_info(row->family)->name, text.out);
     if (name && *name) {
@@ -246,7 +235,7 @@ char *prof_gate_subject(const struct prof_compared *row, size_t cells)
         fprintf(text.out, " in %s", fit ? fit : row->place);
         free(fit);
     }
-    return end_text(&text);
+    return prof_gate_text_end(&text);
 }
 
 static void put_exact(FILE *out, const struct prof_compared *row)
@@ -347,22 +336,23 @@ static void put_noisy(FILE *out, const struct prof_comparison *c, const struct p
 
 char *prof_gate_change(const struct prof_comparison *c, const struct prof_compared *row)
 {
-    struct text text;
-    if (!begin_text(&text))
+    struct prof_gate_text text;
+    if (!prof_gate_text_begin(&text))
         return NULL;
     if (prof_metric_info(row->family)->exact)
         put_exact(text.out, row);
     else
         put_noisy(text.out, c, row);
-    return end_text(&text);
+    return prof_gate_text_end(&text);
 }
 
 static void put_power(FILE *out, const struct prof_compared *row)
 {
     if (isfinite(row->mde))
         fprintf(out, "; %s%s may go unseen",
-                row->mde <= MAX_SLOWDOWN ? "a slowdown of less than " : "even a slowdown of ",
-                slowdown_text(row->mde).text);
+                row->mde <= PROF_GATE_MAX_SLOWDOWN ? "a slowdown of less than "
+                                                   : "even a slowdown of ",
+                prof_gate_slowdown(row->mde).text);
     if (row->runs_needed == PROF_UNKNOWN)
         fprintf(out, "; more than 1,000 runs a side are needed to decide");
     else if (row->runs_needed > 0)
@@ -398,8 +388,8 @@ static void put_rule(FILE *out, const struct prof_compared *row)
 
 char *prof_gate_why(const struct prof_comparison *comparison, const struct prof_compared *row)
 {
-    struct text text;
-    if (!begin_text(&text))
+    struct prof_gate_text text;
+    if (!prof_gate_text_begin(&text))
         return NULL;
     fputs(prof_reason_text(row->reason), text.out);
     if (row->family == PROF_METRIC_FINDING)
@@ -423,200 +413,7 @@ char *prof_gate_why(const struct prof_comparison *comparison, const struct prof_
             fprintf(text.out, "; %s", marks[i].text);
     if (row->policy.reason)
         fprintf(text.out, "; configured: %s", row->policy.reason);
-    return end_text(&text);
-}
-
-/* ---- the whole ------------------------------------------------------------------------------- */
-
-static size_t gated(const struct prof_comparison *c)
-{
-    size_t count = 0;
-    for (int i = 0; i < PROF_VERDICT_COUNT; i++)
-        count += c->verdicts[i];
-    return count;
-}
-
-/* The row that answers: the time of an iteration, else that of the devices in it. */
-static const struct prof_compared *answering_row(const struct prof_comparison *c)
-{
-    const struct prof_compared *answer = NULL;
-    for (size_t i = 0; i < c->count; i++) {
-        const struct prof_compared *row = &c->rows[i];
-        bool answers = row->family == PROF_METRIC_WALL || row->family == PROF_METRIC_BUSY;
-        if (answers && row->base_value > 0 && row->cand_value > 0 &&
-            (!answer || row->family == PROF_METRIC_WALL))
-            answer = row;
-    }
-    return answer;
-}
-
-/* As far as noise lets it be seen; the answering time may be slower by less than matters. */
-static void put_none_worse(FILE *out, const struct prof_comparison *c)
-{
-    const struct prof_compared *row = answering_row(c);
-    bool slower = row && row->verdict == PROF_VERDICT_PASS && row->ci_low > 0;
-    size_t noisy = c->verdicts[PROF_VERDICT_UNDERPOWERED];
-    fprintf(out, " is worse%s", slower ? " by as much as matters" : "");
-    if (noisy)
-        fprintf(out, " (%zu too noisy to decide)", noisy);
-}
-
-char *prof_gate_headline(const struct prof_gate_report *report)
-{
-    const struct prof_comparison *c = report->comparison;
-    struct text text;
-    if (!begin_text(&text))
-        return NULL;
-    size_t all = gated(c), same = c->verdict < PROF_VERDICT_COUNT ? c->verdicts[c->verdict] : 0;
-    fprintf(text.out, "%s: ", prof_verdict_name(c->verdict));
-    if (!all && c->verdict == PROF_VERDICT_UNDERPOWERED) {
-        fputs("no metric was gated, so nothing could fail", text.out);
-        return end_text(&text);
-    }
-    switch (c->verdict) {
-    case PROF_VERDICT_PASS:
-        fprintf(text.out, "none of %zu gated metrics", all);
-        put_none_worse(text.out, c);
-        break;
-    case PROF_VERDICT_FAIL:
-        fprintf(text.out, "%zu of %zu gated metrics %s worse", same, all, same == 1 ? "is" : "are");
-        break;
-    case PROF_VERDICT_IMPROVED:
-        fprintf(text.out, "%zu of %zu gated metrics %s better, none", same, all,
-                same == 1 ? "is" : "are");
-        put_none_worse(text.out, c);
-        break;
-    case PROF_VERDICT_REFUSED:
-        fputs("the times of the two sides cannot be compared", text.out);
-        break;
-    default:
-        fprintf(text.out, "%s (%zu of %zu gated metrics)", prof_verdict_text(c->verdict), same,
-                all);
-    }
-    if (c->limited && (c->verdict == PROF_VERDICT_PASS || c->verdict == PROF_VERDICT_IMPROVED))
-        fprintf(text.out, "; but the host's noise would hide a wall time up to %s slower",
-                slowdown_text(c->wall_mde).text);
-    if (c->times_refused && c->verdict == PROF_VERDICT_FAIL)
-        fputs("; times were not compared", text.out);
-    size_t warned = prof_gate_group_count(c, PROF_GATE_WARNED);
-    if (warned)
-        fprintf(text.out, "; %zu warning%s", warned, warned == 1 ? "" : "s");
-    return end_text(&text);
-}
-
-/* "12.3 ms ± 0.41": the spread in the unit of the time; one that is no hundredth of it in its own.
- */
-static void print_with_spread(FILE *out, double ns, double sd)
-{
-    struct prof_text time = prof_duration(ns);
-    double shown = strtod(time.text, NULL);
-    fputs(time.text, out);
-    if (isnan(sd) || shown <= 0 || ns >= 60e9)
-        return;
-    char spread[64];
-    double same = sd * shown / ns;
-    prof_print_fixed(spread, same, same >= 9.95 ? 0 : same >= 0.995 ? 1 : 2);
-    fprintf(out, " \u00b1 %s", same < 0.01 && sd > 0 ? prof_duration(sd).text : spread);
-}
-
-static bool is_decided(const struct prof_comparison *c, const struct prof_compared *row)
-{
-    return !prof_comparison_undecided(c) &&
-           (row->verdict == PROF_VERDICT_PASS || row->verdict == PROF_VERDICT_FAIL ||
-            row->verdict == PROF_VERDICT_IMPROVED || row->verdict == PROF_VERDICT_CHANGED);
-}
-
-/* A measurement, which leaves the verdict to the headline: "is slower" only of what is decided, "no
- * difference" only of what passes. */
-char *prof_gate_answer(const struct prof_gate_report *report)
-{
-    const struct prof_comparison *c = report->comparison;
-    const struct prof_compared *row = answering_row(c);
-    struct text text;
-    if (!row || c->times_refused || !begin_text(&text))
-        return NULL;
-    bool typical = row->base_typical > 0 && row->cand_typical > 0;
-    double base = typical ? row->base_typical : row->base_value;
-    double cand = typical ? row->cand_typical : row->cand_value;
-    bool single = c->base_units == 1 && c->cand_units == 1;
-    bool judged = !isnan(row->residual) && !isnan(row->ci_low) && !isnan(row->ci_high) &&
-                  c->base_units > 1 && c->cand_units > 1;
-    double ratio = judged ? 1 + row->residual : cand / base;
-    bool decided = judged && is_decided(c, row);
-    bool differs = decided && (row->ci_low > 0 || row->ci_high < 0);
-    bool faster = differs && ratio < 1;
-    double low = 1 + (faster ? row->ci_high : row->ci_low);
-    double high = 1 + (faster ? row->ci_low : row->ci_high);
-    if (decided && !differs && row->verdict == PROF_VERDICT_PASS)
-        fputs("no difference in time: ", text.out);
-    fprintf(text.out, "candidate %s %.2fx", differs ? "is" : "took", faster ? 1 / ratio : ratio);
-    if (judged)
-        fprintf(text.out, " [%.2f, %.2f]", faster ? 1 / low : low, faster ? 1 / high : high);
-    fprintf(text.out, " %s per %s%s: ",
-            !differs ? "as long"
-            : faster ? "faster"
-                     : "slower",
-            prof_gate_unit(c), row->family == PROF_METRIC_BUSY ? ", in the devices' time" : "");
-    print_with_spread(text.out, base, typical ? row->base_sd : NAN);
-    fputs(" -> ", text.out);
-    print_with_spread(text.out, cand, typical ? row->cand_sd : NAN);
-    if (single)
-        fprintf(text.out, "; %sone run or session on each side%s", is_decided(c, row) ? "by " : "",
-                is_decided(c, row) ? "" : " cannot show whether that is noise");
-    return end_text(&text);
-}
-
-char *prof_gate_iteration(const struct prof_comparison *c)
-{
-    static const char *const sources[] = {
-        [PROF_ITERATION_ASKED] = "NVTX range %s, as requested",
-        [PROF_ITERATION_STEP] = "NVTX range %s",
-        [PROF_ITERATION_REPEATING] = "NVTX range %s, which repeats",
-        [PROF_ITERATION_RUN] = "the whole run (nothing repeats)",
-        [PROF_ITERATION_LAUNCHES] = "period of the launches (no NVTX range repeats)",
-    };
-    struct text text;
-    if (!begin_text(&text))
-        return NULL;
-    const char *source = sources[c->iteration_source], *hole = strstr(source, "%s");
-    if (hole)
-        fprintf(text.out, "%.*s%s%s", (int)(hole - source), source,
-                c->iteration ? c->iteration : "n/a", hole + 2);
-    else
-        fputs(source, text.out);
-    if (c->iteration_source != PROF_ITERATION_RUN)
-        fprintf(text.out, ": %s steady iterations per run in the baseline, %s in the candidate",
-                count_text(c->base_iterations).text, count_text(c->cand_iterations).text);
-    return end_text(&text);
-}
-
-/* How much one session is like the next is not known; of few runs hardly more. */
-static const char *why_no_verdict(const struct prof_comparison *c)
-{
-    return c->base_units != 1             ? "too few runs for their noise"
-           : c->base_runs > c->base_units ? "the baseline is one session"
-                                          : "the baseline is one run";
-}
-
-char *prof_gate_sensitivity(const struct prof_comparison *c)
-{
-    bool wall = c->wall_mde <= MAX_SLOWDOWN, others = c->median_mde <= MAX_SLOWDOWN;
-    struct text text;
-    if (!begin_text(&text))
-        return NULL;
-    if (c->times_refused)
-        fprintf(text.out, "not compared: %s", c->note ? c->note : "see the environment");
-    else if (!isfinite(c->median_mde) && !isfinite(c->wall_mde))
-        fputs("none was gated", text.out);
-    else if (!wall && !others)
-        fprintf(text.out, "smallest slowdown that would be found: not known: %s",
-                why_no_verdict(c));
-    else
-        fprintf(text.out,
-                "smallest slowdown that would be found: wall time %s, other times %s (median)",
-                wall || isnan(c->wall_mde) ? slowdown_text(c->wall_mde).text : "not known",
-                others || isnan(c->median_mde) ? slowdown_text(c->median_mde).text : "not known");
-    return end_text(&text);
+    return prof_gate_text_end(&text);
 }
 
 /* ---- without a verdict ----------------------------------------------------------------------- */

@@ -10,8 +10,15 @@
 /* A value of the row's metric as people read it: "1.20 ms", "8.0 KiB", "12", "24.6 GB/s". */
 struct prof_text prof_gate_value(const struct prof_compared *row, double value);
 
+/* A mean of counts: whole in most programs; where it is not, two decimals are enough. */
+struct prof_text prof_gate_count(double value);
+
 /* 0.052 as "+5.2 %"; n/a for NaN. */
 struct prof_text prof_gate_percent(double effect);
+/* A size: "5.2 %", at most "10x". A few noisy runs make huge ones: those say only that nothing
+ * would be found. */
+struct prof_text prof_gate_slowdown(double effect);
+#define PROF_GATE_MAX_SLOWDOWN 9 /* 10x: what could hide more says nothing of the program */
 /* The same for a row of times; "new", "gone" where one side does not have it. */
 struct prof_text prof_gate_time_change(const struct prof_compared *row);
 /* How many of it an iteration has: "40 launches"; "40 -> 1 launch" where sums are compared; "" for
@@ -38,11 +45,24 @@ char *prof_gate_copy(const char *text);
 /* printf into a malloc'ed text; NULL and a note of PROF_NOMEM: out of memory. */
 char *prof_gate_format(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* One line for the whole: "FAIL: 2 of 61 metrics are worse". malloc'ed. */
-/* How much slower or faster an iteration became, with its 95 % interval and the spread over runs;
- * NULL where times say nothing. */
-char *prof_gate_answer(const struct prof_gate_report *report);
+/* A stream into memory; `end` gives its text, malloc'ed. NULL and a note of PROF_NOMEM: out of
+ * memory. */
+struct prof_gate_text {
+    FILE *out;
+    char *data;
+    size_t size;
+};
+bool prof_gate_text_begin(struct prof_gate_text *text);
+char *prof_gate_text_end(struct prof_gate_text *text);
+
+/* ---- the whole (gate_summary.c) -------------------------------------------------------------- */
+
+/* One line: "FAIL: 2 of 61 metrics are worse". malloc'ed. */
 char *prof_gate_headline(const struct prof_gate_report *report);
+/* How much slower or faster an iteration became, with its 95 % interval and the spread over runs;
+ * NULL where times say nothing. A measurement, which leaves the verdict to the headline: "is
+ * slower" only of what is decided, "no difference" only of what passes. */
+char *prof_gate_answer(const struct prof_gate_report *report);
 
 /* "NVTX range step: 100 steady iterations in the baseline, 98 in the candidate". malloc'ed. */
 char *prof_gate_iteration(const struct prof_comparison *comparison);
