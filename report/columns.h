@@ -6,38 +6,54 @@
 
 #include "report/table.h"
 
+/* The types that table.c reads a column of each storage as. */
+#define PROF_IS(type, value) __builtin_types_compatible_p(__typeof__(value), type)
+#define PROF_IS_INT64(value) (PROF_IS(int64_t, value) || PROF_IS(uint64_t, value))
+#define PROF_IS_INT(value) PROF_IS(int, value)
+#define PROF_IS_DOUBLE(value) PROF_IS(double, value)
+#define PROF_IS_STRING(value) (PROF_IS(const char *, value) || PROF_IS(char *, value))
+#define PROF_IS_CHARS(value) PROF_IS(char[], value)
+#define PROF_IS_BOOL(value) PROF_IS(bool, value)
+#define PROF_IS_XYZ(value) PROF_IS(int64_t[3], value)
+#define PROF_IS_ID(value) PROF_IS(int64_t, value)
+
+/* The offset of a member, which the compiler refuses where it is not of the storage's type. */
+#define PROF_MEMBER_AT(kind, type, member)                                                         \
+    (offsetof(type, member) + 0 * sizeof(struct {                                                  \
+                                  char is_of_the_type;                                             \
+                                  _Static_assert(PROF_IS_##kind(((type *)NULL)->member),           \
+                                                 #member " is not stored as " #kind);              \
+                              }))
+
 /* clang-format off */
 #define PROF_COLUMN(key_, title_, unit_, rank_, ...)                                               \
     {.key = key_, .title = title_, .unit = PROF_UNIT_##unit_, .rank = rank_, __VA_ARGS__}
+#define PROF_STORED(kind, type, member)                                                            \
+    .storage = PROF_STORED_##kind, .offset = PROF_MEMBER_AT(kind, struct type, member)
 #define INT64(key, title, unit, rank, type, member)                                                \
-    PROF_COLUMN(key, title, unit, rank, .storage = PROF_STORED_INT64,                              \
-                .offset = offsetof(struct type, member))
+    PROF_COLUMN(key, title, unit, rank, PROF_STORED(INT64, type, member))
 #define REAL(key, title, unit, rank, type, member)                                                 \
-    PROF_COLUMN(key, title, unit, rank, .storage = PROF_STORED_DOUBLE,                             \
-                .offset = offsetof(struct type, member))
+    PROF_COLUMN(key, title, unit, rank, PROF_STORED(DOUBLE, type, member))
 #define STRING(key, title, unit, rank, type, member)                                               \
-    PROF_COLUMN(key, title, unit, rank, .storage = PROF_STORED_STRING,                             \
-                .offset = offsetof(struct type, member))
+    PROF_COLUMN(key, title, unit, rank, PROF_STORED(STRING, type, member))
 #define CHARS(key, title, unit, rank, type, member)                                                \
-    PROF_COLUMN(key, title, unit, rank, .storage = PROF_STORED_CHARS,                              \
-                .offset = offsetof(struct type, member))
+    PROF_COLUMN(key, title, unit, rank, PROF_STORED(CHARS, type, member))
 /* What a function says of the id. */
 #define OF_ID(key, title, unit, rank, type, member, function)                                      \
-    PROF_COLUMN(key, title, unit, rank, .storage = PROF_STORED_ID,                                 \
-                .offset = offsetof(struct type, member), .of_id = function)
+    PROF_COLUMN(key, title, unit, rank, PROF_STORED(ID, type, member), .of_id = function)
 #define BOOL(key, title, rank, type, member)                                                       \
-    PROF_COLUMN(key, title, WORD, rank, .storage = PROF_STORED_BOOL,                               \
-                .offset = offsetof(struct type, member))
+    PROF_COLUMN(key, title, WORD, rank, PROF_STORED(BOOL, type, member))
 /* Of what a pointer in the row leads to. */
 #define THROUGH(kind, type, pointer, member)                                                       \
     .storage = PROF_STORED_##kind, .via = 1 + offsetof(struct type, pointer),                      \
-    .offset = offsetof(__typeof__(*((struct type *)NULL)->pointer), member)
+    .offset = PROF_MEMBER_AT(kind, __typeof__(*((struct type *)NULL)->pointer), member)
 #define INDIRECT(kind, key, title, unit, rank, type, pointer, member)                              \
     PROF_COLUMN(key, title, unit, rank, THROUGH(kind, type, pointer, member))
 /* Of the process, thread, device, context or stream whose id a member is. */
 #define OF_OBJECT(kind, type, id, of, member)                                                      \
     .storage = PROF_STORED_##kind, .object = PROF_OBJECT_##of,                                     \
-    .via = 1 + offsetof(struct type, id), .offset = offsetof(struct prof_##of, member)
+    .via = 1 + PROF_MEMBER_AT(ID, struct type, id),                                                \
+    .offset = PROF_MEMBER_AT(kind, struct prof_##of, member)
 #define BY_ID(kind, key, title, unit, rank, type, id, of, member)                                  \
     PROF_COLUMN(key, title, unit, rank, OF_OBJECT(kind, type, id, of, member))
 #define COMPUTED(key, title, unit, rank, ...)                                                      \
@@ -123,7 +139,7 @@ void prof_report_append_wall(const struct prof_report_data *data, char *out, siz
 #define ROWS(type, name_, first, number)                                                           \
     .columns = name_##_columns, .row_bytes = sizeof(struct type),                                  \
     .rows_at = POINTER_AT(prof_report_data, first),                                                \
-    .count_at = offsetof(struct prof_report_data, number)
+    .count_at = PROF_MEMBER_AT(INT64, struct prof_report_data, number)
 /* Or NAME_rows. */
 #define COMPUTED_ROWS(type, name_)                                                                 \
     .columns = name_##_columns, .row_bytes = sizeof(struct type), .rows = name_##_rows
@@ -145,5 +161,9 @@ void prof_report_append_wall(const struct prof_report_data *data, char *out, siz
 #define PROF_REPORT_DECLARE(name) extern const struct prof_report_table prof_report_##name##_table;
 PROF_REPORT_TABLES(PROF_REPORT_DECLARE)
 PROF_REPORT_DECLARE(kernel_configs) /* of the HTML page */
+
+/* What `perfkit report --iterations` shows, each ended by NULL. */
+extern const struct prof_report_table *const prof_report_iteration_tables[];
+extern const struct prof_report_table *const prof_report_why_tables[];
 
 #endif

@@ -132,8 +132,8 @@ CELL(line_base, prof_report_text(LINE->base.text))
 CELL(line_cand, prof_report_text(LINE->cand.text))
 
 #define MOVED(title)                                                                               \
-    PROF_COLUMN("moved_ns", title, CHANGE, 1, .storage = PROF_STORED_DOUBLE, .blank = true,        \
-                .offset = offsetof(struct gate_line, moved_ns))
+    PROF_COLUMN("moved_ns", title, CHANGE, 1, PROF_STORED(DOUBLE, gate_line, moved_ns),            \
+                .blank = true)
 #define METRIC STRING("metric", "Metric", PROSE, 1, gate_line, metric)
 #define CHANGE STRING("change", "Change", PROSE, 1, gate_line, change)
 
@@ -150,8 +150,8 @@ static const struct prof_report_column time_columns[] = {
     COMPUTED("effect", "Change", NUMBER, 1, line_effect),
     COMPUTED("base", "Baseline", NUMBER, 1, line_base),
     COMPUTED("cand", "Candidate", NUMBER, 1, line_cand),
-    PROF_COLUMN("events", "Per iteration", WORD, PROF_HIDE_ZERO, .storage = PROF_STORED_CHARS,
-                .blank = true, .offset = offsetof(struct gate_line, events.text)),
+    PROF_COLUMN("events", "Per iteration", WORD, PROF_HIDE_ZERO,
+                PROF_STORED(CHARS, gate_line, events.text), .blank = true),
     METRIC,
     {0},
 };

@@ -30,8 +30,8 @@ static const struct prof_report_column size_columns[] = {
     REAL("share", "Share", SHARE, 1, prof_size_row, share),
     REAL("median_ns", "Median", NS, 1, prof_size_row, duration_ns.median),
     REAL("median_bytes_per_s", "Median speed", RATE, 1, prof_size_row, rate.median),
-    PROF_COLUMN("bytes_per_s", "Speed", RATE, 1, .storage = PROF_STORED_DOUBLE, .bar = true,
-                .offset = offsetof(struct prof_size_row, mean_rate)),
+    PROF_COLUMN("bytes_per_s", "Speed", RATE, 1, PROF_STORED(DOUBLE, prof_size_row, mean_rate),
+                .bar = true),
     {0},
 };
 

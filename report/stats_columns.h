@@ -20,8 +20,7 @@
 #define STAT_MAY(heading, unit, function)                                                          \
     COMPUTED(heading, heading, unit, 1, function, .blank = true)
 #define STAT_MAY_INT(heading, unit, type, member)                                                  \
-    PROF_COLUMN(heading, heading, unit, 1, .storage = PROF_STORED_INT64, .blank = true,            \
-                .offset = offsetof(struct type, member))
+    PROF_COLUMN(heading, heading, unit, 1, PROF_STORED(INT64, type, member), .blank = true)
 #define STAT_CHARS(heading, unit, type, member)                                                    \
     CHARS(heading, heading, unit, 1, type, member)
 #define STAT_ID(heading, type, id, of, member)                                                     \

@@ -47,8 +47,8 @@ static const struct prof_report_column pytorch_columns[] = {
     OF_RANGE(INT64, "max_ns", "Max", NS, 3, duration_ns.max),
     OF_RANGE(INT64, "kernel_ns", "GPU time", NS, 1, kernel_ns),
     STRING("part", "Part", WORD, 1, prof_pytorch_part, what),
-    PROF_COLUMN("which", "Which", WORD, 1, .storage = PROF_STORED_CHARS, .blank = true,
-                .offset = offsetof(struct prof_pytorch_part, which)),
+    PROF_COLUMN("which", "Which", WORD, 1, PROF_STORED(CHARS, prof_pytorch_part, which),
+                .blank = true),
     OF_RANGE(STRING, "name", "Range", NAME, 0, name),
     {0},
 };

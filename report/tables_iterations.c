@@ -4,7 +4,6 @@
 
 #include "libprof/base/utf8.h"
 #include "report/columns.h"
-#include "report/iterations.h"
 #include "report/writers.h"
 
 /* ---- series ---------------------------------------------------------------------------------- */
