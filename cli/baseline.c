@@ -15,7 +15,6 @@
 #include "libprof/base/utf8.h"
 #include "report/columns.h"
 #include "report/report.h"
-#include "report/trend.h"
 #include "report/writers.h"
 
 #define MAX_WIDTH 10000 /* of a line that no terminal shows */

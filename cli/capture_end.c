@@ -10,7 +10,6 @@
 #include "cli/command.h"
 #include "cli/device.h"
 #include "cli/run.h"
-#include "cli/symbolize.h"
 #include "libprof/base/clock.h"
 #include "libprof/base/format.h"
 #include "libprof/base/saturate.h"

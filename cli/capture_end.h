@@ -3,12 +3,14 @@
 #ifndef PERFKIT_CLI_CAPTURE_END_H
 #define PERFKIT_CLI_CAPTURE_END_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <sys/types.h>
 
 #include "cli/spool_folder.h"
 #include "libprof/store/ingest.h"
 #include "libprof/store/store.h"
+#include "libprof/store/symbolize.h"
 
 struct capture_end {
     const char *command;      /* "run" or "recover", for messages */
@@ -44,5 +46,18 @@ void capture_summary(const char *command, const char *path, const char *shown, c
 
 /* A path as text for a shell, quoted where it must be, into out. Returns out. */
 const char *shell_quoted(const char *text, char *out, unsigned long size);
+
+/* ---- names of the frames of stacks (symbolize.c) --------------------------------------------- */
+
+#define SYMBOLIZER "perfkit_symbolizer"
+
+/* Where perfkit_symbolizer is; false: it was not installed, `out` is then the folder of perfkit. */
+bool stack_names_helper(char out[PATH_MAX]);
+
+/* prof_symbolize with progress on a terminal, after a second. `stop` (NULL = never) is called
+ * between files. */
+enum prof_status stack_names(const char *command, struct prof_store *store,
+                             const char *const *folders, bool quiet, bool (*stop)(void),
+                             struct prof_symbolize_result *result, struct prof_error *err);
 
 #endif

@@ -11,10 +11,10 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "cli/capture_end.h"
 #include "cli/command.h"
 #include "cli/doctor.h"
 #include "cli/installed.h"
-#include "cli/symbolize.h"
 #include "libprof/base/format.h"
 #include "libprof/base/json.h"
 #include "samplers/cpu/perf_events.h"

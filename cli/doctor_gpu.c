@@ -12,6 +12,7 @@
 #include "cli/doctor.h"
 #include "cli/installed.h"
 #include "cli/run.h"
+#include "libprof/base/path.h"
 #include "libprof/base/regular.h"
 
 /* ---- CUDA ------------------------------------------------------------------------------------ */
@@ -274,15 +275,12 @@ static unsigned count_icds(char *folder, size_t size)
     const char *files = getenv("OCL_ICD_FILENAMES");
     snprintf(folder, size, "%s", vendors && *vendors ? vendors : "/etc/OpenCL/vendors");
     unsigned count = files && *files ? 1 : 0;
-    size_t length = strlen(folder);
-    if (length > 4 && strcmp(folder + length - 4, ".icd") == 0)
+    if (prof_ends_with(folder, ".icd"))
         return count + 1;
     DIR *dir = opendir(folder);
     struct dirent *entry;
-    while (dir && (entry = readdir(dir))) {
-        length = strlen(entry->d_name);
-        count += length > 4 && strcmp(entry->d_name + length - 4, ".icd") == 0;
-    }
+    while (dir && (entry = readdir(dir)))
+        count += prof_ends_with(entry->d_name, ".icd");
     if (dir)
         closedir(dir);
     return count;

@@ -15,6 +15,7 @@
 #include "cli/process.h"
 #include "cli/find_capture.h"
 #include "libprof/base/format.h"
+#include "libprof/base/path.h"
 #include "libprof/include/prof.h"
 #include "libprof/store/exchange.h"
 #include "libprof/store/merge.h"
@@ -210,9 +211,9 @@ static bool imported_name(const char *path, char out[PATH_MAX])
 {
     static const char *const ends[] = {".gz",    ".json", ".sqlite",  ".db",
                                        ".trace", ".pt",   ".nsys-rep"};
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    const char *name = prof_file_name(path);
     size_t length = strlen(name);
-    bool same = length > 7 && !strcmp(name + length - 7, ".sqlite");
+    bool same = prof_ends_with(name, ".sqlite");
     for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
         size_t tail = strlen(ends[i]);
         if (length > tail && !memcmp(name + length - tail, ends[i], tail))
@@ -227,9 +228,8 @@ static bool imported_name(const char *path, char out[PATH_MAX])
 static void export_by_nsys(const struct cli_command *command, const char *report,
                            const char *output, char made[PATH_MAX])
 {
-    size_t length = strlen(report);
     made[0] = '\0';
-    if (length < 9 || strcmp(report + length - 9, ".nsys-rep") != 0 || access(report, R_OK) != 0 ||
+    if (!prof_ends_with(report, ".nsys-rep") || access(report, R_OK) != 0 ||
         snprintf(made, PATH_MAX, "%s.nsys-export.sqlite", output) >= PATH_MAX)
         return;
     pid_t pid = fork();

@@ -21,6 +21,7 @@
 #include "cli/process.h"
 #include "cli/spool_folder.h"
 #include "libprof/base/look.h"
+#include "libprof/base/path.h"
 #include "libprof/include/prof.h"
 #include "libprof/store/schema.h"
 #include "libprof/store/store.h"
@@ -72,9 +73,7 @@ enum prof_status newest_capture(const char *folder, char out[PATH_MAX], struct p
     struct dirent *entry;
     out[0] = '\0';
     while ((entry = readdir(dir))) {
-        size_t length = strlen(entry->d_name);
-        if (length <= strlen(SUFFIX) ||
-            strcmp(entry->d_name + length - strlen(SUFFIX), SUFFIX) != 0)
+        if (!prof_ends_with(entry->d_name, SUFFIX))
             continue;
         struct timespec time = written(dirfd(dir), entry->d_name);
         if (!is_later(time, best) || !is_capture_file(dirfd(dir), entry->d_name))
@@ -141,12 +140,10 @@ static bool is_wanted_spool(const char *folder, bool running)
 bool spool_headers(const char *folder, spool_header_found found, void *context)
 {
     DIR *dir = opendir(folder);
-    size_t suffix = strlen(SPOOL_SUFFIX);
     for (struct dirent *entry; dir && (entry = readdir(dir));) {
-        size_t length = strlen(entry->d_name);
         struct spool_header header;
         struct stat info;
-        if (length <= suffix || strcmp(entry->d_name + length - suffix, SPOOL_SUFFIX) != 0)
+        if (!prof_ends_with(entry->d_name, SPOOL_SUFFIX))
             continue;
         int fd = openat(dirfd(dir), entry->d_name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
         if (fd < 0)

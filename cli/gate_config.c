@@ -13,6 +13,7 @@
 #include "cli/gate.h"
 #include "cli/settings.h"
 #include "libprof/base/array.h"
+#include "libprof/base/path.h"
 
 #define GATE_CONFIG_NAME "perfkit.gate"
 #define GATE_FOLDER ".perfkit"
@@ -485,25 +486,12 @@ static enum prof_status check_keys(const struct maker *m)
     return PROF_OK;
 }
 
-static bool absolute(const char *path)
-{
-    return *path == '/';
-}
-
-/* "folder/of/file" of a path, "" = this one. */
-static void config_folder(const char *path, char *out, size_t size)
-{
-    const char *slash = strrchr(path, '/');
-    snprintf(out, size, "%.*s", slash ? (int)(slash - path + 1) : 0, path);
-}
-
 static void set_file_key(struct gate_config *config, const struct setting *s)
 {
-    char folder[PATH_MAX];
     if (!strcmp(s->key, "baselines")) {
-        config_folder(config->path, folder, sizeof folder);
-        snprintf(config->baselines, sizeof config->baselines, "%s%s",
-                 absolute(s->text) ? "" : folder, s->text);
+        int folder = *s->text == '/' ? 0 : (int)(prof_file_name(config->path) - config->path);
+        snprintf(config->baselines, sizeof config->baselines, "%.*s%s", folder, config->path,
+                 s->text);
     } else if (!strcmp(s->key, "iteration")) {
         snprintf(config->iteration, sizeof config->iteration, "%s", s->text);
     } else if (!strcmp(s->key, "skip")) {
@@ -540,15 +528,14 @@ static enum prof_status use(const struct settings *settings, struct gate_config 
 /* Where there are none yet, they will be at the top of the project. */
 static void find_baselines(const char *file, struct gate_config *config)
 {
-    char place[PATH_MAX], *name;
+    char place[PATH_MAX];
     if (!file && config->baselines[0])
         return;
     if (file) {
         snprintf(config->baselines, sizeof config->baselines, "%s", file);
     } else if (project_find(GATE_FOLDER, place, sizeof place) ||
                project_find(".git", place, sizeof place)) {
-        name = strrchr(place, '/');
-        name = name ? name + 1 : place;
+        const char *name = prof_file_name(place);
         snprintf(config->baselines, sizeof config->baselines, "%.*s%s", (int)(name - place), place,
                  GATE_BASELINES);
     } else {

@@ -14,6 +14,7 @@
 #include "cli/find_capture.h"
 #include "cli/output_name.h"
 #include "libprof/base/format.h"
+#include "libprof/base/path.h"
 #include "report/report.h"
 
 struct report_options {
@@ -187,18 +188,12 @@ static enum prof_status write_file(struct prof_capture *capture, const char *wri
     return status;
 }
 
-static bool path_has_extension(const char *text, const char *end)
-{
-    size_t length = strlen(text), tail = strlen(end);
-    return length >= tail && strcmp(text + length - tail, end) == 0;
-}
-
 /* By the name of the file; NULL when it has none of the endings. */
 static const char *roofline_writer(const char *path)
 {
     static const char *const writers[] = {"roofline-svg", "roofline-png", "roofline-script"};
     for (size_t i = 0; path && i < sizeof writers / sizeof writers[0]; i++)
-        if (path_has_extension(path, prof_report_find(writers[i])->extension))
+        if (prof_ends_with(path, prof_report_find(writers[i])->extension))
             return writers[i];
     return path && is_standard(path) ? "roofline-svg" : NULL;
 }

@@ -17,6 +17,7 @@
 #include "cli/installed.h"
 #include "cli/process.h"
 #include "cli/run.h"
+#include "libprof/base/path.h"
 #include "libprof/base/regular.h"
 
 static void __attribute__((format(printf, 3, 4)))
@@ -469,8 +470,7 @@ static bool same_loader(const char *interpreter)
             close(fd);
     }
     snprintf(other, sizeof other, "%s", interpreter);
-    const char *a = strrchr(ours, '/'), *b = strrchr(other, '/');
-    return !*ours || strcmp(a ? a : ours, b ? b : other) == 0;
+    return !*ours || strcmp(prof_file_name(ours), prof_file_name(other)) == 0;
 }
 
 static void read_elf(int fd, struct elf_facts *facts)

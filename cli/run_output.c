@@ -20,6 +20,7 @@
 #include "cli/process.h"
 #include "cli/run.h"
 #include "libprof/base/clock.h"
+#include "libprof/base/path.h"
 #include "libprof/base/regular.h"
 #include "libprof/store/store.h"
 
@@ -224,8 +225,7 @@ void output_subject(char *const *command, char out[PATH_MAX])
  * nuisance in every later command. */
 static void program_file_name(const char *program, char out[128])
 {
-    const char *slash = strrchr(program, '/');
-    const char *name = slash ? slash + 1 : program;
+    const char *name = prof_file_name(program);
     size_t used = 0;
     for (; *name && used < 120; name++, used++) {
         unsigned char byte = (unsigned char)*name;

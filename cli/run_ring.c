@@ -14,6 +14,7 @@
 #include "cli/find_capture.h"
 #include "cli/run.h"
 #include "libprof/base/format.h"
+#include "libprof/base/path.h"
 
 #define LEAST_RING_NS 1000000000u
 #define MOST_NAMES 1000
@@ -94,9 +95,7 @@ static bool name_window(const struct run *run, int64_t number, char live[PATH_MA
                         char final[PATH_MAX])
 {
     const char *whole = run->output.final, *slash = strrchr(run->output.live, '/');
-    size_t base = strlen(whole);
-    if (base > 7 && strcmp(whole + base - 7, ".sqlite") == 0)
-        base -= 7;
+    size_t base = strlen(whole) - (prof_ends_with(whole, ".sqlite") ? strlen(".sqlite") : 0);
     for (unsigned i = 1; i < MOST_NAMES; i++) {
         char more[16] = "";
         if (i > 1)

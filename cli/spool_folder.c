@@ -15,6 +15,7 @@
 
 #include "cli/process.h"
 #include "cli/spool_folder.h"
+#include "libprof/base/path.h"
 #include "libprof/base/regular.h"
 #include "libprof/spool/control.h"
 #include "libprof/spool/layout.h"
@@ -290,21 +291,15 @@ unsigned spool_folder_users(const struct spool_folder *folder)
 static const char *const fixed_names[] = {OWNER_FILE,   CAPTURE_FILE, LIFECYCLE_FILE,
                                           CONTROL_FILE, INNER_FILE,   COLLECTOR_FILE};
 
-static bool name_has_suffix(const char *name, const char *suffix)
-{
-    size_t length = strlen(name), tail = strlen(suffix);
-    return length > tail && strcmp(name + length - tail, suffix) == 0;
-}
-
 /* Only files that perfkit or its collector makes: a folder named by mistake loses nothing else. */
 static bool is_spool_file(const char *name)
 {
     for (size_t i = 0; i < sizeof fixed_names / sizeof fixed_names[0]; i++)
         if (strcmp(name, fixed_names[i]) == 0)
             return true;
-    return strncmp(name, LIVE_FILE, strlen(LIVE_FILE)) == 0 ||
-           name_has_suffix(name, SPOOL_SUFFIX) || name_has_suffix(name, ".blocks") ||
-           name_has_suffix(name, ".blocks.tmp") || name_has_suffix(name, ".cubin");
+    return strncmp(name, LIVE_FILE, strlen(LIVE_FILE)) == 0 || prof_ends_with(name, SPOOL_SUFFIX) ||
+           prof_ends_with(name, ".blocks") || prof_ends_with(name, ".blocks.tmp") ||
+           prof_ends_with(name, ".cubin");
 }
 
 /* By which `recover` knows what the folder is of: they go last, so that it still sees that all is

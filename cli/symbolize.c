@@ -7,12 +7,13 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "cli/capture_end.h"
 #include "cli/command.h"
 #include "cli/process.h"
 #include "cli/find_capture.h"
 #include "cli/installed.h"
-#include "cli/symbolize.h"
 #include "libprof/base/format.h"
+#include "libprof/base/path.h"
 #include "libprof/include/prof_stack.h"
 
 /* ---- for all commands ------------------------------------------------------------------------ */
@@ -34,11 +35,10 @@ struct shown {
 static bool show_symbol_progress(void *user, uint64_t done, uint64_t all, const char *path)
 {
     struct shown *shown = user;
-    const char *base = strrchr(path, '/');
     if (!shown->quiet && cli_progress_due(&shown->progress))
         cli_show_progress(shown->command, "naming stacks: %s (%.60s)",
                           prof_percent(all ? (double)done / (double)all : 1.0).text,
-                          base ? base + 1 : path);
+                          prof_file_name(path));
     return !shown->stop || !shown->stop();
 }
 

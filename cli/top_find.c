@@ -18,6 +18,7 @@
 #include "cli/top.h"
 #include "libprof/base/clock.h"
 #include "libprof/base/format.h"
+#include "libprof/base/path.h"
 #include "libprof/base/regular.h"
 #include "libprof/base/utf8.h"
 #include "libprof/include/prof.h"
@@ -224,13 +225,13 @@ static enum prof_status wait_for_capture(struct top_capture *capture, ino_t old,
 static enum prof_status name_output(struct top_capture *capture, const char *output,
                                     struct prof_error *err)
 {
+    static const char suffix[] = ".sqlite";
     size_t length = strlen(capture->path);
-    const char suffix[] = ".sqlite";
     if (output) {
         snprintf(capture->output, PATH_MAX, "%s", output);
         return PROF_OK;
     }
-    if (length > sizeof suffix && !strcmp(capture->path + length - sizeof suffix + 1, suffix))
+    if (prof_ends_with(capture->path, suffix))
         length -= sizeof suffix - 1;
     if (snprintf(capture->output, PATH_MAX, "%.*s.out", (int)length, capture->path) >= PATH_MAX)
         return prof_fail(err, PROF_INVALID, "the name of the capture is too long");

@@ -30,12 +30,8 @@ void prof_html_pack_int(struct prof_html_pack *pack, int64_t value)
 
 void prof_html_pack_head(struct prof_html_pack *pack, const char *json, size_t length)
 {
-    if (!prof_array_reserve(&pack->head, length)) {
+    if (!prof_array_append(&pack->head, json, length))
         pack->failed = true;
-        return;
-    }
-    memcpy(pack->head.data + pack->head.count, json, length);
-    pack->head.count += length;
 }
 
 /* Closes `file` too; errno is set on a failure. */

@@ -19,6 +19,7 @@
 
 #include "libprof/base/error.h"
 #include "libprof/include/prof.h"
+#include "libprof/include/prof_compare.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -156,5 +157,23 @@ enum prof_status prof_report_plots(struct prof_capture *capture,
 #ifdef __cplusplus
 }
 #endif
+
+/* ---- the history of a baseline, as a page of charts (trend.c) -------------------------------- */
+
+struct prof_trend_session {
+    int64_t id, saved_s;        /* seconds since 1970 */
+    const char *label, *commit; /* NULL = not known */
+};
+
+/* All borrowed. */
+struct prof_trend {
+    const char *name;
+    const struct prof_trend_session *sessions; /* oldest first */
+    size_t session_count;
+    struct prof_runs runs; /* of these sessions, in their order: prof_run.session is the id */
+};
+
+/* For prof_report_save_as; `trend`: a struct prof_trend. */
+enum prof_status prof_trend_write_html(void *trend, FILE *out, struct prof_error *err);
 
 #endif

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "libprof/base/path.h"
 #include "report/pack.h"
 #include "report/writers.h"
 
@@ -70,12 +71,6 @@ static int make_temporary(char *path)
     return fd;
 }
 
-static bool ends_with_gz(const char *text)
-{
-    size_t length = text ? strlen(text) : 0;
-    return length > 3 && !strcmp(text + length - 3, ".gz");
-}
-
 /* What is to be written, whatever it is. */
 struct job {
     enum prof_status (*write)(void *context, FILE *out, struct prof_error *err);
@@ -98,7 +93,7 @@ static enum prof_status write_gzip(const struct job *job, FILE *out, struct prof
 static enum prof_status write_to(const struct job *job, const char *path, FILE *out,
                                  struct prof_error *err)
 {
-    enum prof_status status = ends_with_gz(path) && !job->compressed
+    enum prof_status status = prof_ends_with(path, ".gz") && !job->compressed
                                   ? write_gzip(job, out, err)
                                   : job->write(job->context, out, err);
     if (!status && prof_take_note(PROF_NOMEM, NULL))
@@ -201,7 +196,8 @@ enum prof_status prof_report_save(const struct prof_report_writer *writer,
                                   struct prof_error *err)
 {
     struct report_job report = {writer, capture, options};
-    struct job job = {write_report, &report, ends_with_gz(writer->extension)};
+    struct job job = {write_report, &report,
+                      writer->extension && prof_ends_with(writer->extension, ".gz")};
     return save_report(&job, path, err);
 }
 

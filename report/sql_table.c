@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libprof/base/path.h"
 #include "libprof/base/utf8.h"
 #include "libprof/include/prof_sql.h"
 #include "report/columns.h"
@@ -20,22 +21,16 @@ struct result {
     size_t count;
 };
 
-static bool name_ends_with(const char *text, const char *end)
-{
-    size_t length = strlen(text), tail = strlen(end);
-    return length >= tail && !strcmp(text + length - tail, end);
-}
-
 /* By the name, and by what the first row holds. */
 static enum prof_report_unit sql_column_unit(const char *name, const struct prof_sql_value *first)
 {
     if (first && first->kind == PROF_SQL_TEXT)
         return PROF_UNIT_NAME;
-    if (name_ends_with(name, "_ns"))
+    if (prof_ends_with(name, "_ns"))
         return PROF_UNIT_NS;
-    if (name_ends_with(name, "bytes"))
+    if (prof_ends_with(name, "bytes"))
         return PROF_UNIT_BYTES;
-    if (name_ends_with(name, "_share"))
+    if (prof_ends_with(name, "_share"))
         return PROF_UNIT_SHARE;
     return first && first->kind == PROF_SQL_REAL ? PROF_UNIT_RATIO : PROF_UNIT_NUMBER;
 }

@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "libprof/base/utf8.h"
+#include "report/text.h"
 #include "report/writers.h"
 #include "report/findings.h"
 #include "report/table.h"
-#include "report/text_screen.h"
 
 /* ---- trust ----------------------------------------------------------------------------------- */
 

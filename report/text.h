@@ -8,6 +8,7 @@
 
 struct prof_report_data;
 struct prof_report_options;
+struct prof_utilisation_row;
 
 struct prof_report_page {
     FILE *out;
@@ -34,5 +35,20 @@ void prof_report_text_trust(const struct prof_report_page *page,
  * it. `label` takes `indent` columns. */
 void prof_report_wrap(const struct prof_report_page *page, size_t indent, const char *label,
                       const char *text);
+
+/* ---- one screen (text_screen.c) -------------------------------------------------------------- */
+
+/* Of `lines` lines at most, unless what must be said takes more. */
+void prof_report_text_screen(const struct prof_report_page *page, size_t lines,
+                             const struct prof_report_data *data);
+
+/* What was left out on request, a line each. */
+void prof_report_text_scope(const struct prof_report_page *page,
+                            const struct prof_report_data *data);
+
+/* How busy the device was over time, one character for each span of it. */
+void prof_report_text_strip(const struct prof_report_page *page,
+                            const struct prof_report_data *data,
+                            const struct prof_utilisation_row *row);
 
 #endif

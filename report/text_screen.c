@@ -6,10 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libprof/base/path.h"
 #include "libprof/base/utf8.h"
 #include "report/findings.h"
 #include "report/table.h"
-#include "report/text_screen.h"
+#include "report/text.h"
 
 #define LABEL 11
 #define LINE 600
@@ -132,9 +133,8 @@ static void screen_run(const struct prof_report_page *page, const struct prof_re
              data->trust.complete ? "; trust: " : "",
              data->trust.complete ? prof_trust_status_words(data->trust.status) : "");
     size_t room = page->width - LABEL - strlen(text);
-    const char *name =
-        info->path && prof_report_cells(info->path) > room ? strrchr(info->path, '/') : NULL;
-    char *path = prof_report_cut(name ? name + 1 : info->path, room);
+    bool shorter = info->path && prof_report_cells(info->path) > room;
+    char *path = prof_report_cut(shorter ? prof_file_name(info->path) : info->path, room);
     static const char uncounted[] = " (calls were not counted)";
     if (!data->trust.total_count && path && prof_report_cells(path) + strlen(uncounted) <= room)
         prof_append(text, sizeof text, "%s", uncounted);

@@ -11,7 +11,7 @@
 #include "report/columns.h"
 #include "report/gate_words.h"
 #include "report/html.h"
-#include "report/trend.h"
+#include "report/report.h"
 #include "report/writers.h"
 
 #define SESSIONS 400 /* the last so many */

@@ -2,7 +2,6 @@
 #ifndef PERFKIT_TUI_APP_H
 #define PERFKIT_TUI_APP_H
 
-#include "tui/dashboard.h"
 #include "tui/views.h"
 
 /* Keys that are no characters. */

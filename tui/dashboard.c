@@ -10,7 +10,7 @@
 #include "libprof/base/utf8.h"
 #include "libprof/include/prof_memory.h"
 #include "report/findings.h"
-#include "tui/dashboard.h"
+#include "tui/views.h"
 
 #define LABEL 12
 

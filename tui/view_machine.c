@@ -5,6 +5,7 @@
 
 #include "libprof/base/clock.h"
 #include "libprof/base/format.h"
+#include "libprof/base/path.h"
 #include "libprof/base/saturate.h"
 #include "libprof/include/prof_cpu.h"
 #include "libprof/include/prof_stack.h"
@@ -223,8 +224,7 @@ struct places {
 
 static void name_place(const struct prof_cpu_function *f, char *out, size_t size)
 {
-    const char *slash = f->module ? strrchr(f->module, '/') : NULL;
-    const char *module = slash ? slash + 1 : f->module;
+    const char *module = f->module ? prof_file_name(f->module) : NULL;
     size_t length = module ? strlen(module) : 0;
     if (length && !strncmp(f->function, module, length) && !strncmp(f->function + length, "+0x", 3))
         snprintf(out, size, "%s", module);

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "collectors/python/layout.h"
+#include "collectors/python/interpreter.h"
 
 /* By version: 3.10 (no qualified names yet), 3.11, 3.12, 3.13 */
 #define NONE PYTHON_NONE

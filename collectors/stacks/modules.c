@@ -20,7 +20,7 @@
 
 #include "collectors/core/collector.h"
 #include "collectors/stacks/modules.h"
-#include "libprof/base/elf_note.h"
+#include "libprof/base/elf_image.h"
 
 #define MAX_PATH 4096u
 #define MAX_SEGMENTS 64u

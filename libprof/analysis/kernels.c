@@ -8,7 +8,7 @@
 #include "libprof/analysis/group.h"
 #include "libprof/analysis/scope.h"
 #include "libprof/base/saturate.h"
-#include "libprof/gpu/kernel_name.h"
+#include "libprof/gpu/names.h"
 
 /* ---- from sums by second --------------------------------------------------------------------- */
 

@@ -8,7 +8,7 @@
 #include "libprof/analysis/pytorch_operators.h"
 #include "libprof/base/saturate.h"
 #include "libprof/base/utf8.h"
-#include "libprof/gpu/range_name.h"
+#include "libprof/gpu/names.h"
 #include "libprof/include/prof_stack.h"
 
 #define NO_PLACE UINT32_MAX

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "libprof/analysis/roofline.h"
-#include "libprof/gpu/kernel_name.h"
+#include "libprof/gpu/names.h"
 
 /* ---- what libraries reach -------------------------------------------------------------------- */
 

@@ -8,8 +8,8 @@
 #include "libprof/analysis/intervals.h"
 #include "libprof/analysis/range_index.h"
 #include "libprof/analysis/roofline.h"
-#include "libprof/gpu/kernel_name.h"
 #include "libprof/base/saturate.h"
+#include "libprof/gpu/names.h"
 
 #define MOSTLY 0.95 /* of the kernels' time must be counted */
 #define NO_DEVICE 0

@@ -9,6 +9,7 @@
 #include "libprof/analysis/capture.h"
 #include "libprof/analysis/group.h"
 #include "libprof/analysis/scope.h"
+#include "libprof/base/path.h"
 #include "libprof/include/prof_stalls.h"
 #include "libprof/wire/sampler.h"
 
@@ -98,10 +99,8 @@ static const char *stall_address(struct work *w, int64_t offset)
 static const char *stall_where(struct work *w, const struct prof_stall_row *row)
 {
     char text[512];
-    const char *slash = row->file ? strrchr(row->file, '/') : NULL;
     if (row->file)
-        snprintf(text, sizeof text, "%.400s:%lld", slash ? slash + 1 : row->file,
-                 (long long)row->line);
+        snprintf(text, sizeof text, "%.400s:%lld", prof_file_name(row->file), (long long)row->line);
     else
         snprintf(text, sizeof text, "+%s", row->address);
     return prof_arena_copy(&w->capture->string_texts, text, strlen(text));

@@ -58,6 +58,25 @@ static inline bool prof_array_room(void *slot, size_t *capacity, size_t need, si
 #define prof_array_push(array, ...)                                                                \
     (prof_array_reserve(array, 1) && ((array)->data[(array)->count++] = (__VA_ARGS__), true))
 
+static inline bool prof_array_extend(void *slot, size_t *count, size_t *capacity, const void *from,
+                                     size_t more, size_t element)
+{
+    char *data;
+    if (!prof_array_room(slot, capacity, *count + more, element))
+        return false;
+    memcpy(&data, slot, sizeof data);
+    if (more)
+        memcpy(data + *count * element, from, more * element);
+    *count += more;
+    return true;
+}
+
+/* Append `more` elements that lie at `from`, of the same type (NULL for none). False: out of
+ * memory. */
+#define prof_array_append(array, from, more)                                                       \
+    prof_array_extend(&(array)->data, &(array)->count, &(array)->capacity, from, more,             \
+                      sizeof *(array)->data)
+
 /* In the order of `compare`, as qsort takes it. */
 #define prof_array_sort(array, compare)                                                            \
     ((array)->count ? qsort((array)->data, (array)->count, sizeof *(array)->data, compare)         \

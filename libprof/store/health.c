@@ -3,6 +3,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "libprof/base/path.h"
 #include "libprof/store/health.h"
 #include "libprof/wire/record.h"
 
@@ -31,12 +32,6 @@ enum prof_health_code prof_health_find(const char *code)
     return PROF_HEALTH_other;
 }
 
-static bool ends_with(const char *text, const char *tail)
-{
-    size_t a = strlen(text), b = strlen(tail);
-    return a >= b && !strcmp(text + a - b, tail);
-}
-
 static enum prof_health_code guess_collector(const char *item, const char *note)
 {
     static const struct {
@@ -50,7 +45,7 @@ static enum prof_health_code guess_collector(const char *item, const char *note)
         {" ended", PROF_HEALTH_collector_ended},
     };
     for (size_t i = 0; i < sizeof tails / sizeof tails[0]; i++) {
-        if (ends_with(item, tails[i].tail))
+        if (prof_ends_with(item, tails[i].tail))
             return tails[i].code;
     }
     return !strcmp(item, "nested")     ? PROF_HEALTH_collector_nested

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "libprof/base/clock.h"
+#include "libprof/base/path.h"
 #include "libprof/store/ingest_private.h"
 
 #define BATCH_RECORDS 262144u
@@ -219,9 +220,9 @@ static enum prof_status find_spools(struct prof_ingest *ingest)
     if (!directory)
         return ingest_folder_unreadable(ingest); /* else there may be spools */
     for (struct dirent *entry; !status && (entry = readdir(directory));) {
-        size_t length = strlen(entry->d_name), suffix = sizeof SPOOL_SUFFIX - 1;
-        if (length > suffix && length < sizeof((struct ingest_spool *)0)->name &&
-            strcmp(entry->d_name + length - suffix, SPOOL_SUFFIX) == 0 &&
+        size_t length = strlen(entry->d_name);
+        if (length < sizeof((struct ingest_spool *)0)->name &&
+            prof_ends_with(entry->d_name, SPOOL_SUFFIX) &&
             !prof_names_get(&ingest->spool_names, entry->d_name, length))
             status = adopt_spool(ingest, entry->d_name);
     }

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libprof/base/path.h"
 #include "libprof/base/regular.h"
 #include "libprof/store/ingest_private.h"
 #include "libprof/store/ingest_stack.h"
@@ -228,8 +229,7 @@ enum prof_status ingest_blocks_finish(struct prof_ingest *ingest)
     enum prof_status status = folder ? PROF_OK : ingest_folder_unreadable(ingest);
     for (struct dirent *entry; !status && folder && (entry = readdir(folder));) {
         char path[4096];
-        size_t length = strlen(entry->d_name), suffix = strlen(SUFFIX);
-        if (length <= suffix || strcmp(entry->d_name + length - suffix, SUFFIX) != 0)
+        if (!prof_ends_with(entry->d_name, SUFFIX))
             continue;
         snprintf(path, sizeof path, "%s/%s", ingest->directory, entry->d_name);
         FILE *in = prof_read_regular(path);

@@ -82,11 +82,8 @@ static enum prof_status string_definition(struct prof_ingest *ingest, struct ing
     if (spool->partial_id != string->head.aux)
         spool->partial.count = 0; /* the rest of another name was dropped */
     spool->partial_id = string->head.aux;
-    PROF_TRY(
-        ingest_memory(ingest, prof_array_reserve(&spool->partial, string->length), "a long name"));
-    if (string->length)
-        memcpy(spool->partial.data + spool->partial.count, string->text, string->length);
-    spool->partial.count += string->length;
+    PROF_TRY(ingest_memory(ingest, prof_array_append(&spool->partial, string->text, string->length),
+                           "a long name"));
     if (string->head.flags & WIRE_STRING_MORE)
         return PROF_OK;
     int64_t row = ingest_string_row(ingest, spool->partial.data ? spool->partial.data : "",

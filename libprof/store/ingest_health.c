@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "libprof/base/format.h"
+#include "libprof/base/path.h"
 #include "libprof/base/regular.h"
 #include "libprof/store/ingest_private.h"
 
@@ -363,9 +364,8 @@ static enum prof_status state_refused_files(struct prof_ingest *ingest)
     DIR *directory = opendir(ingest->directory);
     enum prof_status status = directory ? PROF_OK : ingest_folder_unreadable(ingest);
     for (struct dirent *entry; !status && directory && (entry = readdir(directory));) {
-        size_t length = strlen(entry->d_name), suffix = sizeof SPOOL_SUFFIX - 1;
-        if (length > suffix && strcmp(entry->d_name + length - suffix, SPOOL_SUFFIX) == 0 &&
-            !prof_names_get(&ingest->spool_names, entry->d_name, length) &&
+        if (prof_ends_with(entry->d_name, SPOOL_SUFFIX) &&
+            !prof_names_get(&ingest->spool_names, entry->d_name, strlen(entry->d_name)) &&
             !is_unborn(dirfd(directory), entry->d_name) &&
             !is_missed(ingest, (uint32_t)strtoul(entry->d_name, NULL, 10)))
             status = state_unreadable(ingest, 0);

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "libprof/base/elf_note.h"
+#include "libprof/base/elf_image.h"
 #include "libprof/store/ingest_private.h"
 #include "libprof/store/ingest_stack.h"
 

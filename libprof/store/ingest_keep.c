@@ -14,7 +14,7 @@
 #include "libprof/base/clock.h"
 #include "libprof/base/format.h"
 #include "libprof/gpu/collective_name.h"
-#include "libprof/gpu/range_name.h"
+#include "libprof/gpu/names.h"
 #include "libprof/store/ingest_private.h"
 
 #define WARM_UP 32u          /* the first ones, which say nothing of the others */

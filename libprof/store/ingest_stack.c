@@ -214,13 +214,7 @@ static bool add_python_code_part(struct ingest_spool *spool, const struct wire_p
         return code->head.aux == 0;
     if (code->at != known->table.count || known->table.count + code->bytes > MOST_TABLE)
         return true;
-    if (code->bytes == 0)
-        return true;
-    if (!prof_array_reserve(&known->table, code->bytes))
-        return false;
-    memcpy(known->table.data + known->table.count, code->table, code->bytes);
-    known->table.count += code->bytes;
-    return true;
+    return prof_array_append(&known->table, code->table, code->bytes);
 }
 
 enum prof_status ingest_python_code(struct prof_ingest *ingest, struct ingest_spool *spool,

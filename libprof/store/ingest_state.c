@@ -57,12 +57,8 @@ static bool put_record(struct bytes *out, uint32_t tid, bool definition, const v
 {
     const struct wire_head *head = record;
     struct saved_head saved = {tid, definition};
-    if (!prof_array_reserve(out, sizeof saved + head->size))
-        return false;
-    memcpy(out->data + out->count, &saved, sizeof saved);
-    memcpy(out->data + out->count + sizeof saved, record, head->size);
-    out->count += sizeof saved + head->size;
-    return true;
+    return prof_array_append(out, &saved, sizeof saved) &&
+           prof_array_append(out, record, head->size);
 }
 
 static bool put_partial_name(struct bytes *out, const struct ingest_spool *spool)

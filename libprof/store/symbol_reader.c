@@ -36,16 +36,6 @@ struct talk {
 
 /* ---- the request ----------------------------------------------------------------------------- */
 
-static bool append_reply_bytes(struct bytes *out, const void *data, size_t bytes)
-{
-    if (!prof_array_reserve(out, bytes))
-        return false;
-    if (bytes)
-        memcpy(out->data + out->count, data, bytes);
-    out->count += bytes;
-    return true;
-}
-
 static size_t list_bytes(const char *list)
 {
     size_t at = 0;
@@ -69,11 +59,11 @@ static bool make_request(struct talk *talk)
         .build_id_bytes = (uint32_t)strlen(q->build_id),
         .folder_bytes = (uint32_t)list_bytes(q->folders),
     };
-    return append_reply_bytes(&talk->out, &request, sizeof request) &&
-           append_reply_bytes(&talk->out, q->path, request.path_bytes) &&
-           append_reply_bytes(&talk->out, q->build_id, request.build_id_bytes) &&
-           append_reply_bytes(&talk->out, q->folders, request.folder_bytes) &&
-           append_reply_bytes(&talk->out, q->addresses, q->count * sizeof *q->addresses);
+    return prof_array_append(&talk->out, &request, sizeof request) &&
+           prof_array_append(&talk->out, q->path, request.path_bytes) &&
+           prof_array_append(&talk->out, q->build_id, request.build_id_bytes) &&
+           prof_array_append(&talk->out, q->folders, request.folder_bytes) &&
+           prof_array_append(&talk->out, q->addresses, q->count * sizeof *q->addresses);
 }
 
 /* ---- the answer ------------------------------------------------------------------------------ */
@@ -98,14 +88,11 @@ static bool take_text(struct talk *talk, const unsigned char *payload, uint32_t 
     if (bytes > SYMBOLS_MOST_TEXT)
         return false;
     struct symbol_text *text = prof_array_add(&answer->texts);
-    if (!text || !prof_array_reserve(&answer->bytes, bytes)) {
+    if (!text || !prof_array_append(&answer->bytes, payload, bytes)) {
         talk->no_memory = true;
         return false;
     }
-    *text = (struct symbol_text){answer->bytes.count, bytes};
-    if (bytes)
-        memcpy(answer->bytes.data + answer->bytes.count, payload, bytes);
-    answer->bytes.count += bytes;
+    *text = (struct symbol_text){answer->bytes.count - bytes, bytes};
     return true;
 }
 

@@ -75,12 +75,8 @@ static enum prof_status run_symbol_insert(struct work *w, sqlite3_stmt *statemen
 static bool keep_text(struct work *w, const char *text, uint32_t *offset)
 {
     size_t bytes = text ? strlen(text) + 1 : 1;
-    if (!prof_array_reserve(&w->texts, bytes))
-        return false;
     *offset = (uint32_t)w->texts.count;
-    memcpy(w->texts.data + w->texts.count, text ? text : "", bytes);
-    w->texts.count += bytes;
-    return w->texts.count < UINT32_MAX;
+    return prof_array_append(&w->texts, text ? text : "", bytes) && w->texts.count < UINT32_MAX;
 }
 
 static enum prof_status prepare_symbol_query(struct work *w, const char *sql,

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <zlib.h>
 
+#include "libprof/base/path.h"
 #include "libprof/symbols/symbols.h"
 
 #define SYSTEM_FOLDER "/usr/lib/debug"
@@ -65,13 +66,6 @@ static bool try_name(struct finder *f, const char *folder, const char *between, 
     return length > 0 && (size_t)length < f->size && try_path(f);
 }
 
-/* The folder of the object's path with its '/', in `out`. */
-static void object_folder(const char *path, char *out, size_t size)
-{
-    const char *slash = strrchr(path, '/');
-    snprintf(out, size, "%.*s", slash ? (int)(slash - path + 1) : 0, path);
-}
-
 static bool try_folder(struct finder *f, const char *folder, const char *own)
 {
     char with_slash[4200];
@@ -121,7 +115,8 @@ bool debug_file_find(const struct debug_search *search, struct elf_image *found,
     struct finder f = {.search = search, .found = found, .path = path, .size = size};
     char own[4100];
     read_link(&f);
-    object_folder(search->path, own, sizeof own);
+    snprintf(own, sizeof own, "%.*s", (int)(prof_file_name(search->path) - search->path),
+             search->path);
     for (const char *folder = search->folders; *folder; folder += strlen(folder) + 1)
         if (try_folder(&f, folder, own))
             return true;

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "libprof/gpu/kernel_name.h"
+#include "libprof/gpu/names.h"
 #include "tests/analysis/roofline_scene.h"
 
 /* Per ns, above those of ROOFS: tensor cores 4e4 and 8e4 FLOP; the library makes 8,000 of FP32's

@@ -2,7 +2,7 @@
  * told in its words. See scene.h. */
 #include <string.h>
 
-#include "libprof/gpu/kernel_name.h"
+#include "libprof/gpu/names.h"
 #include "tests/check_main.h"
 #include "tests/diagnosis/programs.h"
 

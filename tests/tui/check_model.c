@@ -7,8 +7,8 @@
 
 #include "libprof/include/prof_cpu.h"
 #include "tests/tui/scene.h"
-#include "tui/dashboard.h"
 #include "tui/model.h"
+#include "tui/views.h"
 
 static void same_kernels(const struct tui_model *model, struct prof_capture *capture)
 {

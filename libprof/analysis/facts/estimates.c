@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "libprof/analysis/events.h"
-#include "libprof/analysis/facts/sampling.h"
+#include "libprof/analysis/facts/facts.h"
 #include "libprof/analysis/group.h"
 #include "libprof/base/distribution.h"
 #include "libprof/include/prof_summaries.h"

@@ -7,8 +7,8 @@
 
 #include "libprof/analysis/facts/iteration_parts.h"
 #include "libprof/gpu/collective_name.h"
-#include "libprof/gpu/range_name.h"
 #include "libprof/base/saturate.h"
+#include "libprof/gpu/names.h"
 
 #define DECLARED_DOMAIN "perfkit" /* of perfkit/annotate.h */
 #define MAX_PATHS 65536           /* further ones count as what is around them */

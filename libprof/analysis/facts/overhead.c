@@ -24,7 +24,7 @@
 #include "libprof/analysis/recorded.h"
 #include "libprof/base/distribution.h"
 #include "libprof/base/saturate.h"
-#include "libprof/gpu/range_name.h"
+#include "libprof/gpu/names.h"
 #include "libprof/include/prof_roofline.h"
 #include "libprof/wire/activity.h"
 

@@ -49,11 +49,7 @@ struct text {
 
 static bool append_path_text(struct text *text, const char *what, size_t length)
 {
-    if (!prof_array_reserve(&text->bytes, length))
-        return false;
-    memcpy(text->bytes.data + text->bytes.count, what, length);
-    text->bytes.count += length;
-    return true;
+    return prof_array_append(&text->bytes, what, length);
 }
 
 static bool append_words(struct text *text, const char *words)

@@ -8,7 +8,7 @@
 #include "libprof/analysis/rules/replay.h"
 #include "libprof/analysis/rules/judge.h"
 #include "libprof/base/cxx_name.h"
-#include "libprof/gpu/kernel_name.h"
+#include "libprof/gpu/names.h"
 #include "libprof/include/prof_roofline.h"
 
 /* ---- values ---------------------------------------------------------------------------------- */

@@ -7,7 +7,7 @@
 #include "libprof/analysis/rules/judge.h"
 #include "libprof/base/format.h"
 #include "libprof/base/saturate.h"
-#include "libprof/gpu/kernel_name.h"
+#include "libprof/gpu/names.h"
 #include "libprof/wire/command.h"
 
 #define CHAIN 3        /* different kernels that follow each other */

@@ -7,7 +7,7 @@
 #include "libprof/analysis/rules/judge.h"
 #include "libprof/analysis/occupancy.h"
 #include "libprof/base/format.h"
-#include "libprof/gpu/kernel_name.h"
+#include "libprof/gpu/names.h"
 
 /* The part of a kernel's time, 0..1, that goes when the fault is fixed; 0 = it has none. */
 typedef double part_of(const struct prof_judge *judge, const struct prof_shape *shape);

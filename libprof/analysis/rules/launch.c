@@ -6,7 +6,7 @@
 #include "libprof/analysis/rules/judge.h"
 #include "libprof/analysis/occupancy.h"
 #include "libprof/base/format.h"
-#include "libprof/gpu/kernel_name.h"
+#include "libprof/gpu/names.h"
 
 /* What a node of a graph takes to start where launching singly is replaced; 0.5 to 1 us are seen.
  */

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "libprof/analysis/rules/judge.h"
-#include "libprof/gpu/kernel_name.h"
+#include "libprof/gpu/names.h"
 
 /* Of the roof of 32 bits: below, neither arithmetic nor bytes hold the kernel back, and narrower
  * numbers alone change little. */

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "libprof/analysis/rules/judge.h"
-#include "libprof/gpu/range_name.h"
+#include "libprof/gpu/names.h"
 
 /* What recording one adds, ns, at least and at most, and what it takes without. */
 struct event_price {

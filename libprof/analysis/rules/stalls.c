@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "libprof/analysis/rules/judge.h"
-#include "libprof/gpu/kernel_name.h"
+#include "libprof/gpu/names.h"
 
 #define LEAST_SHARE 0.05 /* of the device's kernel time */
 #define LEAST_SAMPLES 100

@@ -7,7 +7,7 @@
 #include "libprof/analysis/occupancy.h"
 #include "libprof/base/format.h"
 #include "libprof/base/saturate.h"
-#include "libprof/gpu/kernel_name.h"
+#include "libprof/gpu/names.h"
 
 /* ---- explicit waits -------------------------------------------------------------------------- */
 

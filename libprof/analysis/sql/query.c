@@ -202,13 +202,10 @@ static bool add_array_text(struct growing *g, const char *text, size_t length, i
     if (known)
         return true;
     int64_t *slot = prof_array_add(&g->lengths);
-    if (!slot || !prof_array_reserve(&g->texts, length + 1) ||
-        !prof_names_put(&g->known, text, length, (uint32_t)*index))
+    if (!slot || !prof_names_put(&g->known, text, length, (uint32_t)*index) ||
+        !prof_array_reserve(&g->texts, length + 1) || !prof_array_append(&g->texts, text, length))
         return false;
     *slot = (int64_t)length;
-    if (length)
-        memcpy(g->texts.data + g->texts.count, text, length);
-    g->texts.count += length;
     return true;
 }
 

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "libprof/base/path.h"
 #include "libprof/base/regular.h"
 #include "libprof/store/exchange/parts.h"
 #include "libprof/store/store.h"
@@ -162,12 +163,6 @@ enum prof_status exchange_prepare(sqlite3 *db, const char *path, const char *sql
 /* Folders that appear whole: made beside their place, then renamed. What stands there is
  * swapped with the new one, so that the name always leads to a whole folder, and removed after. */
 
-static bool has_file_suffix(const char *name, const char *suffix)
-{
-    size_t length = strlen(name), wanted = strlen(suffix);
-    return length > wanted && !strcmp(name + length - wanted, suffix);
-}
-
 static bool is_dots(const char *name)
 {
     return !strcmp(name, ".") || !strcmp(name, "..");
@@ -186,7 +181,7 @@ static enum prof_status count_folder_files(const char *path, const char *suffix,
         if (is_dots(entry->d_name))
             continue;
         ++*count;
-        if (!has_file_suffix(entry->d_name, suffix) ||
+        if (!prof_ends_with(entry->d_name, suffix) ||
             fstatat(dirfd(folder), entry->d_name, &info, AT_SYMLINK_NOFOLLOW) ||
             !S_ISREG(info.st_mode))
             ++*foreign;
@@ -272,7 +267,7 @@ void folder_remove(const char *path, const char *suffix)
     if (!folder)
         return;
     for (const struct dirent *entry; (entry = readdir(folder));)
-        if (has_file_suffix(entry->d_name, suffix))
+        if (prof_ends_with(entry->d_name, suffix))
             unlinkat(dirfd(folder), entry->d_name, 0);
     closedir(folder);
     rmdir(path);

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "libprof/base/path.h"
 #include "libprof/store/capture_file.h"
 #include "libprof/store/exchange/nsys.h"
 #include "libprof/store/exchange/trace.h"
@@ -52,10 +53,8 @@ static const struct {
 
 static enum prof_status fail_unknown(struct import *im, bool empty)
 {
-    size_t length = strlen(im->path);
     for (size_t i = 0; !empty && i < sizeof others / sizeof *others; i++) {
-        size_t end = strlen(others[i].suffix);
-        if (length > end && !strcmp(im->path + length - end, others[i].suffix))
+        if (prof_ends_with(im->path, others[i].suffix))
             return prof_fail(im->err, PROF_FORMAT, "%s is %s", im->path, others[i].what);
     }
     return prof_fail(im->err, PROF_FORMAT,

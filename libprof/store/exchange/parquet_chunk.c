@@ -14,13 +14,8 @@
 static void append_chunk_bytes(struct parquet_chunk *chunk, parquet_bytes *to, const void *data,
                                size_t length)
 {
-    if (!prof_array_reserve(to, length)) {
+    if (!prof_array_append(to, data, length))
         chunk->failed = true;
-        return;
-    }
-    if (length)
-        memcpy(to->data + to->count, data, length);
-    to->count += length;
 }
 
 static void put_u32(struct parquet_chunk *chunk, parquet_bytes *to, uint32_t value)

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libprof/gpu/range_name.h"
+#include "libprof/gpu/names.h"
 #include "libprof/store/exchange/feed.h"
 #include "libprof/store/exchange/trace.h"
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libprof/base/path.h"
 #include "libprof/store/merge/parts.h"
 
 struct copy {
@@ -69,16 +70,6 @@ static enum prof_status write_copied_row(struct copy *c, struct merge_input *in,
 
 /* ---- rows that are alike --------------------------------------------------------------------- */
 
-static bool append_row_bytes(struct bytes *out, const void *data, size_t size)
-{
-    if (!prof_array_reserve(out, size))
-        return false;
-    if (size)
-        memcpy(out->data + out->count, data, size);
-    out->count += size;
-    return true;
-}
-
 /* All columns but the number, as bytes; references as they are in the result. */
 static bool encode(const struct copy *c, const struct merge_input *in, sqlite3_stmt *row,
                    struct bytes *out)
@@ -91,9 +82,9 @@ static bool encode(const struct copy *c, const struct merge_input *in, sqlite3_s
         if (type == SQLITE_TEXT || type == SQLITE_BLOB) {
             const void *text = sqlite3_column_blob(row, i);
             value = sqlite3_column_bytes(row, i);
-            ok = append_row_bytes(out, &type, sizeof type) &&
-                 append_row_bytes(out, &value, sizeof value) &&
-                 append_row_bytes(out, text, (size_t)value);
+            ok = prof_array_append(out, &type, sizeof type) &&
+                 prof_array_append(out, &value, sizeof value) &&
+                 prof_array_append(out, text, (size_t)value);
             continue;
         }
         if (type == SQLITE_FLOAT) {
@@ -104,8 +95,8 @@ static bool encode(const struct copy *c, const struct merge_input *in, sqlite3_s
             value = merge_ids_now(&in->ids[refers], value);
         if (in && refers >= 0 && !value)
             type = SQLITE_NULL;
-        ok = append_row_bytes(out, &type, sizeof type) &&
-             append_row_bytes(out, &value, sizeof value);
+        ok = prof_array_append(out, &type, sizeof type) &&
+             prof_array_append(out, &value, sizeof value);
     }
     return ok;
 }
@@ -220,12 +211,6 @@ static const char *const clock_names[] = {
 #undef X
 };
 
-static const char *file_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 static void bind_or_null(sqlite3_stmt *sql, int at, int64_t value)
 {
     if (value == PROF_MERGE_UNKNOWN)
@@ -242,8 +227,8 @@ static enum prof_status write_part(struct merge *m, struct merge_input *in, int 
         return merge_write_fail(m);
     in->part_row = ++m->last[table];
     /* in the order of the columns */
-    const char *const texts[] = {file_name(in->path), in->host,  in->boot_id,
-                                 part->ranks,         in->state, in->version};
+    const char *const texts[] = {
+        prof_file_name(in->path), in->host, in->boot_id, part->ranks, in->state, in->version};
     sqlite3_bind_int64(sql, COLUMN_AT(merged_part, id), in->part_row);
     for (int i = 0; i < 6; i++)
         sqlite3_bind_text(sql, COLUMN_AT(merged_part, file) + i, texts[i], -1, SQLITE_STATIC);

@@ -1,6 +1,6 @@
-/* What the name of a kernel says about it. */
-#ifndef PERFKIT_GPU_KERNEL_NAME_H
-#define PERFKIT_GPU_KERNEL_NAME_H
+/* What the names of kernels and of NVTX ranges say about them. */
+#ifndef PERFKIT_GPU_NAMES_H
+#define PERFKIT_GPU_NAMES_H
 
 #include <stdbool.h>
 
@@ -59,5 +59,20 @@ bool prof_name_is_matmul(const char *name);
 
 /* Whether it is a convolution of cuDNN's that works as a product of matrices. NULL allowed. */
 bool prof_name_is_convolution(const char *name);
+
+/* ---- NVTX ranges ----------------------------------------------------------------------------- */
+
+#define PROF_RANGE_NAME_ROOM 48
+
+/* In lower case, letters and digits only, no digits at the end: "step 1" and "Step 2" are one name.
+ * False: the name is too long to be one that is looked for. */
+bool prof_simplify_range_name(const char *text, char out[PROF_RANGE_NAME_ROOM]);
+
+/* Do programs call what repeats so ("step", "iteration")? `simple`: a simplified name. */
+bool prof_range_name_is_iteration(const char *simple);
+
+/* Is it an operator of PyTorch, as its profiler and its NVTX ranges write them: "aten::mm",
+ * "AddmmBackward0"? */
+bool prof_range_name_is_operator(const char *name);
 
 #endif

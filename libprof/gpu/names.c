@@ -1,10 +1,11 @@
-/* What a kernel's name says about the type it computes in, its library and its operation. */
+/* What a kernel's name says about the type it computes in, its library and its operation, and what
+ * NVTX ranges are by theirs. */
 #include <ctype.h>
 #include <string.h>
 #include <strings.h>
 
 #include "libprof/base/cxx_name.h"
-#include "libprof/gpu/kernel_name.h"
+#include "libprof/gpu/names.h"
 
 /* Of CUDA, PyTorch, Triton, cuBLAS, cuDNN and CUTLASS; the instruction shapes are those of mma. */
 static const struct {
@@ -260,4 +261,67 @@ bool prof_name_is_softmax(const char *name)
         warp = (warp = strchr(warp, ',')) ? warp + 1 : NULL;
     return name && strcasestr(name, "softmax") && !holds_one(name, logarithms) &&
            !(warp && !strncmp(warp, " true", 5));
+}
+
+/* ---- NVTX ranges ----------------------------------------------------------------------------- */
+
+static const char *const iteration_names[] = {
+    "step",     "iteration",    "iter",      "batch",          "minibatch",    "trainstep",
+    "timestep", "trainingstep", "trainiter", "trainiteration", "profilerstep",
+};
+
+bool prof_simplify_range_name(const char *text, char out[PROF_RANGE_NAME_ROOM])
+{
+    size_t used = 0;
+    if (strlen(text) >= PROF_RANGE_NAME_ROOM)
+        return false;
+    for (; *text; text++) {
+        if (isalnum((unsigned char)*text))
+            out[used++] = (char)tolower((unsigned char)*text);
+    }
+    while (used && isdigit((unsigned char)out[used - 1]))
+        used--;
+    out[used] = 0;
+    return true;
+}
+
+bool prof_range_name_is_iteration(const char *simple)
+{
+    for (size_t i = 0; i < sizeof iteration_names / sizeof *iteration_names; i++) {
+        if (!strcmp(simple, iteration_names[i]))
+            return true;
+    }
+    return false;
+}
+
+bool prof_range_name_is_operator(const char *name)
+{
+    static const char *const spaces[] = {
+        "aten::",
+        "autograd::",
+        "c10::",
+        "c10d::",
+        "c10d_functional::",
+        "_c10d_functional::",
+        "fbgemm::",
+        "gloo:",
+        "inductor::",
+        "mkldnn::",
+        "nccl:",
+        "onednn::",
+        "prim::",
+        "prims::",
+        "profiler::",
+        "quantized::",
+        "record_param_comms",
+        "torch::",
+        "torchvision::",
+        "xformers::",
+    };
+    for (size_t i = 0; i < sizeof spaces / sizeof *spaces; i++)
+        if (!strncmp(name, spaces[i], strlen(spaces[i])))
+            return true;
+    const char *backward = strstr(name, "Backward");
+    return isupper((unsigned char)*name) && backward &&
+           !backward[8 + strspn(backward + 8, "0123456789")];
 }
