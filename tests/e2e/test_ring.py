@@ -7,8 +7,12 @@ import shutil
 import signal
 import sqlite3
 import subprocess
+import sys
 
 import e2e
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli"))
+from serving import Server  # noqa: E402
 
 
 class Ring(e2e.Case):
@@ -170,6 +174,44 @@ class Ring(e2e.Case):
         self.assertLess(seen["totals"]["memsets"], program.steps)
         self.assertEqual(seen["totals"]["live_bytes"], 64)  # made before all that is there
         self.end(program)
+
+    @e2e.needs_opencl
+    def test_serve_under_cuts(self):
+        """A server that is there from the begin counts all to the end, one that comes later what is there when it comes. No
+        counter goes back, no page fails. PERFKIT_LONG=1: 200 cuts."""
+        program = self.ring("--ring=1s")
+        self.steps(program, 5, 1)
+        words, before, cuts, oldest = ("--refresh", "100ms", program.capture), {}, 0, 1
+        servers = [Server(e2e.PERFKIT, *words, env=e2e.clean_environment())]
+        if servers[0].missing:
+            self.skipTest(servers[0].line.strip())
+        self.addCleanup(lambda: self.assertEqual([server.stop() for server in servers], [0] * len(servers)))
+        while cuts < (200 if e2e.LONG else 3):
+            self.steps(program, 5, 1)
+            there = self.live(program, "SELECT ifnull(min(id), 0) FROM range")
+            if there > oldest:
+                cuts, oldest = cuts + 1, there
+                if len(servers) == 1:
+                    servers.append(Server(e2e.PERFKIT, *words, env=e2e.clean_environment()))
+                status, _, page = servers[cuts % 2].get("/report.html")
+                self.assertEqual((status, b"</html>" in page), (200, True))
+            for server in servers:
+                samples = server.metrics()
+                self.assertEqual(server.state(samples), "recording")
+                self.assertEqual(list(samples["perfkit_dropped_records_total"].values()), [0])
+                self.assertEqual(list(samples["perfkit_memory_live_bytes"].values()), [64])  # made before all that is there
+                for name in samples:
+                    for labels, value in before.get(server, {}).get(name, {}).items():
+                        if name.endswith(("_total", "_bucket", "_count")):
+                            self.assertGreaterEqual(samples[name].get(labels, -1), value, (name, labels, cuts))
+                before[server] = samples
+        self.end(program).close()
+        counts = []
+        for server in servers:
+            last = server.wait_for(lambda samples, server=server: server.state(samples) == "finished")
+            counts.append(sum(last["perfkit_memset_operations_total"].values()))
+        self.assertEqual(counts[0], program.steps)
+        self.assertLess(counts[1], program.steps)
 
     # ---- what keeps ----------------------------------------------------------------------------
 
