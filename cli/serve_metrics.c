@@ -266,6 +266,20 @@ static void look_at_devices(struct serve_metrics *m)
     }
 }
 
+/* On a connection of its own, for the search cuts it. */
+static void look_for_range(struct serve_metrics *m)
+{
+    uint64_t now = prof_now_ns();
+    struct prof_filter filter = m->filter;
+    struct prof_capture *capture;
+    filter.begin_ns = m->model->now_ns > LOOK_BACK_NS ? m->model->now_ns - LOOK_BACK_NS : 0;
+    if (prof_open(m->model->path, &capture, NULL))
+        return;
+    m->has_range = !prof_iteration_range(capture, &filter, &m->range, NULL);
+    prof_close(capture);
+    m->range_due_ns = prof_now_ns() + (prof_now_ns() - now) * DETAIL_PAUSE;
+}
+
 /* On a connection of its own, which is closed at once. */
 static void read_details(struct serve_metrics *m)
 {
@@ -280,12 +294,8 @@ static void read_details(struct serve_metrics *m)
     if (prof_open(model->path, &capture, NULL))
         return;
     if (prof_live_state(capture) != PROF_STATE_CLOSING) {
-        if (!m->has_range && (finished || now >= m->range_due_ns)) {
-            struct prof_filter filter = m->filter;
-            filter.begin_ns = model->now_ns > LOOK_BACK_NS ? model->now_ns - LOOK_BACK_NS : 0;
-            m->has_range = !prof_iteration_range(capture, &filter, &m->range, NULL);
-            m->range_due_ns = prof_now_ns() + (prof_now_ns() - now) * DETAIL_PAUSE;
-        }
+        if (!m->has_range && (finished || now >= m->range_due_ns))
+            look_for_range(m);
         if (m->has_range)
             prof_live_iterations(capture, &m->range, &m->after, count_iteration, m, NULL);
         read_busy(m, capture);

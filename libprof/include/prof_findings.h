@@ -251,7 +251,8 @@ struct prof_iteration_range {
     int64_t period_ns;           /* from one begin to the next: of four in a row, their median */
 };
 
-/* PROF_NOTFOUND: no range repeats; PROF_INVALID: its name or domain is too long. */
+/* By the newest 131,072 rows of each table, which the capture is then cut to (prof_live_tail).
+ * PROF_NOTFOUND: no range repeats there; PROF_INVALID: its name or domain is too long. */
 enum prof_status prof_iteration_range(struct prof_capture *capture,
                                       const struct prof_filter *filter,
                                       struct prof_iteration_range *range, struct prof_error *err);

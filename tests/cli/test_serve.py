@@ -125,6 +125,20 @@ class Metrics(Case):
         self.assertEqual((sum(names.values()) * 10**9, sum(samples["perfkit_kernel_invocations_total"].values())), (ns, count))
         self.assert_small(server)
 
+    def test_the_search_for_iterations_takes_the_newest_rows_only(self):
+        path = path_of("dense")
+        shutil.copy(path_of("normal"), path)
+        with sqlite3.connect(path) as db:
+            others = ", ".join(name for _, name, *_ in db.execute("PRAGMA table_info(kernel)") if name not in ("id", "start", "duration"))
+            db.execute(f"INSERT INTO kernel(start, duration, {others}) WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 600000) "
+                       f"SELECT 1000000 + i * 2000, 1000, {others} FROM n, (SELECT * FROM kernel LIMIT 1)")
+            db.execute("UPDATE capture SET duration = 1300000000")
+            db.execute("DELETE FROM range")
+        db.close()
+        server = self.serve(path)
+        server.wait_for(lambda s: any(value > 0 for value in s.get("perfkit_gpu_busy_ratio", {}).values()))  # read after the search
+        self.assert_small(server)
+
     def test_iterations(self):
         samples = self.serve(path_of("normal"), "-i", "step").metrics()
         count, ns = sql(path_of("normal"), "SELECT count(*), sum(duration) FROM range JOIN string ON string.id = name "

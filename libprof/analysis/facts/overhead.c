@@ -25,6 +25,7 @@
 #include "libprof/base/distribution.h"
 #include "libprof/base/saturate.h"
 #include "libprof/gpu/names.h"
+#include "libprof/include/prof_events.h"
 #include "libprof/include/prof_roofline.h"
 #include "libprof/wire/activity.h"
 
@@ -209,13 +210,21 @@ static enum prof_status describe(const struct prof_iterations *it,
     return PROF_OK;
 }
 
+#define NEWEST_ROWS (1 << 17) /* of each table: some 20 MiB at a time */
+
 enum prof_status prof_iteration_range(struct prof_capture *capture,
                                       const struct prof_filter *filter,
                                       struct prof_iteration_range *range, struct prof_error *err)
 {
     struct prof_facts facts;
+    struct prof_filter newest = filter ? *filter : (struct prof_filter){0};
+    int64_t begin;
     *range = (struct prof_iteration_range){0};
-    enum prof_status status = prof_facts_load_few(&facts, capture, filter, err);
+    PROF_TRY(prof_live_tail(capture, NEWEST_ROWS, &begin, err));
+    newest.begin_ns = prof_max(newest.begin_ns, begin);
+    enum prof_status status = prof_facts_load_phases(&facts, capture, &newest, err);
+    if (!status && facts.impossible)
+        status = prof_fail(err, PROF_CORRUPT, "the capture holds times that cannot be");
     if (!status)
         status = describe(&facts.phases.list.data[facts.phases.main].iterations, range, err);
     prof_facts_free(&facts);
