@@ -134,7 +134,7 @@ static void print_what_if_head(const void *result)
                "its time between API calls is taken as recorded. If the change shortens it too, an",
                "", "iteration takes less, at least \"Without host\": try --set host=0.5x");
     for (size_t i = 0; i < w->count; i++)
-        if (w->rows[i].change && !w->rows[i].changed && fabs(w->rows[i].saved_ns) < 1)
+        if (w->rows[i].change && !w->rows[i].changed && !(fabs(w->rows[i].saved_ns) >= 1))
             printf("%-10s %s: these iterations have nothing of it; -i names others\n", "No effect",
                    w->rows[i].change);
     bool refused = false;

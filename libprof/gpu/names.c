@@ -132,6 +132,8 @@ static const struct {
     {PROF_LIBRARY_CUDNN, "wgrad2d_", true},
     {PROF_LIBRARY_CUDNN, "fft2d_r2c_", true},
     {PROF_LIBRARY_CUDNN, "fft2d_c2r_", true},
+    {PROF_LIBRARY_CUDNN, "pointwise_mult_and_sum_complex", true},
+    {PROF_LIBRARY_CUDNN, "flip_filter", true},
     {PROF_LIBRARY_CUDNN, "_xmma_fprop", false},
     {PROF_LIBRARY_CUDNN, "_xmma_dgrad", false},
     {PROF_LIBRARY_CUDNN, "_xmma_wgrad", false},
@@ -217,12 +219,15 @@ const char *prof_library_text(enum prof_library library)
     return texts[library];
 }
 
-/* NVIDIA's names: implicit products of matrices (fprop, dgrad, wgrad; scudnn is cuDNN's sgemm) and
- * Winograd's transforms. Groups of one channel each gain nothing from a product's units. */
+/* NVIDIA's names: implicit products of matrices (fprop, dgrad, wgrad; scudnn is cuDNN's sgemm),
+ * Winograd's transforms and Fourier's. Groups of one channel each gain nothing from a product's
+ * units. */
 bool prof_name_is_convolution(const char *name)
 {
-    static const char *const parts[] = {"fprop",  "dgrad",    "wgrad", "convolve",
-                                        "scudnn", "winograd", NULL};
+    static const char *const parts[] = {
+        "fprop",       "dgrad",    "wgrad",  "convolve",
+        "scudnn",      "winograd", "fft2d_", "pointwise_mult_and_sum_complex",
+        "flip_filter", NULL};
     static const char *const others[] = {"grouped_direct", "flash", NULL};
     return prof_name_library(name) == PROF_LIBRARY_CUDNN && holds_one(name, parts) &&
            !holds_one(name, others);

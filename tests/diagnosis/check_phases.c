@@ -54,6 +54,36 @@ START_TEST(idle_time_between_steps_is_told)
 }
 END_TEST
 
+/* A model's weights go to the device one by one, more of them than its steps have kernels; with
+ * work on the device between, it may be a loop of its own. */
+START_TEST(a_models_way_to_the_device_is_no_loop)
+{
+    struct scene s;
+    struct prof_findings findings;
+    scene_open(&s, "cuda", "gpu");
+    int config = scene_config(&s, "work", 13200, 256, 32);
+    for (int i = 0; i < 3 * STEPS; i++) {
+        scene_copy(&s, 0, SCENE_UP, SCENE_PAGEABLE, 256 << 10, 20 * US, true);
+        scene_copy(&s, 0, SCENE_UP, SCENE_PAGEABLE, 1 << 10, 2 * US, true);
+        if (_i)
+            scene_kernel(&s, 0, config, 10 * US);
+    }
+    for (int i = 0; i < STEPS; i++) {
+        scene_push(&s, "step");
+        scene_kernel(&s, 0, config, 10 * US);
+        scene_pop(&s);
+    }
+    scene_sync(&s);
+    struct prof_capture *capture = scene_findings(&s, &findings);
+    findings_list(&findings);
+    ck_assert_uint_eq(findings.phase_count, _i ? 2 : 1);
+    ck_assert_str_eq(findings.step_name, "step");
+    ck_assert((finding_of(&findings, "pageable-copy") != NULL) == _i);
+    findings_check(&findings);
+    scene_done(capture, &findings);
+}
+END_TEST
+
 /* Each of two phases keeps 1 MiB an iteration and frees all at its end: never more than those of
  * one are kept, and no iteration keeps what one of each phase does. */
 START_TEST(phases_leak_one_at_a_time)
@@ -176,4 +206,5 @@ END_TEST
 
 CHECK_MAIN_LOOPS("phases", {kernels_per_iteration_are_those_of_most, 1},
                  {idle_time_between_steps_is_told, 2}, {phases_leak_one_at_a_time, 1},
-                 {phases_are_analysed_apart, 1}, {steps_alone_are_judged, 1})
+                 {phases_are_analysed_apart, 1}, {steps_alone_are_judged, 1},
+                 {a_models_way_to_the_device_is_no_loop, 2})

@@ -18,10 +18,13 @@
 struct token {
     int64_t time;
     uint32_t kind;
+    bool works; /* a kernel or a graph: no copy, no wait */
 };
 
 struct sequence {
     const struct prof_facts *facts;
+    const struct prof_intervals *known; /* iterations that ranges mark, and set-up */
+    bool has_steps;                     /* some of them have a name for iterations */
     uint32_t thread;
     PROF_ARRAY(struct token) tokens; /* in order of time */
     uint32_t kinds;
@@ -106,21 +109,22 @@ static uint32_t token_kind(const struct prof_shape *shape, uint32_t number, bool
     return prof_group_number(kinds, key * 0x9e3779b97f4a7c15u, &fresh);
 }
 
-static bool add_token(struct sequence *s, int64_t time, uint32_t kind)
+static bool add_token(struct sequence *s, int64_t time, uint32_t kind, bool works)
 {
     struct token *slot = kind == PROF_NO_GROUP ? NULL : prof_array_add(&s->tokens);
     if (!slot)
         return false;
-    *slot = (struct token){time, kind};
+    *slot = (struct token){time, kind, works};
     s->kinds = kind >= s->kinds ? kind + 1 : s->kinds;
     return true;
 }
 
 PROF_ORDER(by_token_time, struct token, PROF_ASCENDING(time), PROF_ASCENDING(kind))
 
-static bool read_sequence(struct sequence *s, const struct prof_intervals *known, bool by_name)
+static bool read_sequence(struct sequence *s, bool by_name)
 {
     const struct prof_facts *f = s->facts;
+    const struct prof_intervals *known = s->known;
     struct prof_map kinds = {0};
     bool ok = true;
     s->tokens.count = 0;
@@ -131,7 +135,8 @@ static bool read_sequence(struct sequence *s, const struct prof_intervals *known
             int64_t time = prof_op_asked_at(&op);
             const struct prof_shape *shape = &f->shapes.data[op.shape];
             if (op.thread == s->thread && !shape->in_graph && !prof_intervals_has(known, time))
-                ok = add_token(s, time, token_kind(shape, op.shape, by_name, &kinds));
+                ok = add_token(s, time, token_kind(shape, op.shape, by_name, &kinds),
+                               kind == PROF_OP_KERNEL);
         }
     }
     size_t count;
@@ -142,7 +147,8 @@ static bool read_sequence(struct sequence *s, const struct prof_intervals *known
             calls[i].class_ == WIRE_CLASS_SYNC || calls[i].class_ == WIRE_CLASS_GRAPH_LAUNCH;
         if (counts && !prof_intervals_has(known, calls[i].start))
             ok = add_token(s, calls[i].start,
-                           prof_group_number(&kinds, UINT64_MAX - calls[i].name, &fresh));
+                           prof_group_number(&kinds, UINT64_MAX - calls[i].name, &fresh),
+                           calls[i].class_ == WIRE_CLASS_GRAPH_LAUNCH);
     }
     prof_map_free(&kinds);
     prof_array_sort(&s->tokens, by_token_time);
@@ -286,6 +292,24 @@ static bool is_alike(const struct sequence *s, const struct period *p, size_t be
     return true;
 }
 
+/* Ends the iterations that reach over some that ranges mark, as the last one before them does,
+ * where those are not inside of most: then they are a part of each. */
+static void end_before_known(const struct sequence *s, struct prof_iterations *it)
+{
+    size_t over = 0;
+    for (int clip = 0; clip < 2 && 2 * over <= it->list.count; clip++) {
+        for (size_t i = 0, at = 0; i < it->list.count; i++) {
+            struct prof_iteration *one = &it->list.data[i];
+            while (at < s->known->count && s->known->data[at].begin < one->begin)
+                at++;
+            bool reaches = at < s->known->count && s->known->data[at].begin < one->end;
+            over += reaches && !clip;
+            if (reaches && clip)
+                one->end = s->known->data[at].begin;
+        }
+    }
+}
+
 #define MAX_COMPARED 4096 /* tokens of an iteration */
 
 /* A mark may stand anywhere in its iteration: what lies before the first one, or behind the last
@@ -310,7 +334,18 @@ static bool add_launch_phase(struct sequence *s, struct prof_phases *phases, con
     if (ok && 4 * (p->end - tail) >= 3 * p->usual &&
         (p->usual > MAX_COMPARED || is_alike(s, p, tail, p->end)))
         ok = add_iteration(s, &phase->iterations, tail, p->end);
+    end_before_known(s, &phase->iterations);
     return ok;
+}
+
+/* Copies alone, one after the other, where ranges mark the iterations: a model goes to the device.
+ */
+static bool is_set_up_period(const struct sequence *s, const struct period *p)
+{
+    bool works = false;
+    for (size_t i = p->begin; i < p->end && !works; i++)
+        works = s->tokens.data[i].works;
+    return s->has_steps && !works;
 }
 
 static bool add_between(struct sequence *s, struct prof_phases *phases, size_t from, size_t to)
@@ -319,18 +354,21 @@ static bool add_between(struct sequence *s, struct prof_phases *phases, size_t f
         return true;
     struct period p = find_period(s, from, to);
     return MIN_PART * (p.end - p.begin) < s->tokens.count || !p.count ||
-           (add_between(s, phases, from, p.begin) && add_launch_phase(s, phases, &p) &&
+           (add_between(s, phases, from, p.begin) &&
+            (is_set_up_period(s, &p) || add_launch_phase(s, phases, &p)) &&
             add_between(s, phases, p.end, to));
 }
 
 bool prof_phases_by_launches(struct prof_phases *phases, const struct prof_facts *facts,
                              const struct prof_intervals *known)
 {
-    struct sequence s = {.facts = facts};
+    struct sequence s = {.facts = facts, .known = known};
     size_t before = phases->list.count;
     bool ok = launching_thread(facts, known, &s.thread);
+    for (size_t i = 0; i < before; i++)
+        s.has_steps |= phases->list.data[i].iterations.source == PROF_ITERATION_STEP;
     for (int by_name = 0; ok && by_name < 2 && phases->list.count == before; by_name++)
-        ok = read_sequence(&s, known, by_name) && index_kinds(&s) &&
+        ok = read_sequence(&s, by_name) && index_kinds(&s) &&
              add_between(&s, phases, 0, s.tokens.count);
     prof_array_free(&s.tokens);
     free(s.first);
