@@ -112,7 +112,7 @@ static void name_stacks(struct capture_end *end)
 static void line_stalls(const struct capture_end *end)
 {
     struct prof_error err = {0};
-    if (prof_stall_lines(end->store, end->spool->path, &err))
+    if (prof_stall_lines(end->store, end->spool->path, end->stop, &err))
         cli_say(end->command, "samples of kernels have no lines: %s", err.message);
 }
 

@@ -32,6 +32,7 @@ struct lines {
     sqlite3_stmt *functions, *rows, *set, *set_sass, *set_reason;
     uint64_t told;  /* instructions of nvdisasm's last output */
     uint64_t until; /* no more code is disassembled */
+    bool (*stop)(void);
     uint64_t cubin; /* hash of the one in turn */
     uint32_t hot_count;
     char hot[MOST_FUNCTIONS * 11 + 1]; /* symbols of the functions of a cubin, for nvdisasm */
@@ -54,6 +55,11 @@ static enum prof_status step_lines(struct lines *l, sqlite3_stmt *sql)
     sqlite3_reset(sql);
     sqlite3_clear_bindings(sql);
     return code == SQLITE_DONE ? PROF_OK : lines_failed(l);
+}
+
+static bool time_is_up(const struct lines *l, uint64_t until)
+{
+    return prof_now_ns() >= until || (l->stop && l->stop());
 }
 
 /* ---- text of instructions */
@@ -130,7 +136,7 @@ static enum prof_status take_sass(struct lines *l, int from)
     char function[4096] = "";
     size_t used = 0;
     enum prof_status status = PROF_OK;
-    while (!status && prof_now_ns() < l->until) {
+    while (!status && !time_is_up(l, l->until)) {
         struct pollfd ready = {.fd = from, .events = POLLIN};
         if (poll(&ready, 1, 200) <= 0)
             continue;
@@ -155,7 +161,7 @@ static enum prof_status take_sass(struct lines *l, int from)
 static enum prof_status disassemble_part(struct lines *l, const char *cubin, bool all)
 {
     pid_t pid;
-    int from = prof_now_ns() < l->until ? start_nvdisasm(cubin, l->hot, all, &pid) : -1;
+    int from = time_is_up(l, l->until) ? -1 : start_nvdisasm(cubin, l->hot, all, &pid);
     if (from < 0)
         return PROF_OK;
     enum prof_status status = take_sass(l, from);
@@ -233,7 +239,7 @@ static enum prof_status line_functions(struct lines *l)
         int64_t function = sqlite3_column_int64(l->functions, 0);
         uint64_t hash = (uint64_t)sqlite3_column_int64(l->functions, 1);
         const char *name = (const char *)sqlite3_column_text(l->functions, 2);
-        bool late = prof_now_ns() > end;
+        bool late = time_is_up(l, end);
         if (late || hash != l->cubin || !path[0]) {
             bool before = cubin != NULL;
             prof_cubin_close(cubin);
@@ -318,12 +324,13 @@ static enum prof_status fill_lines(struct lines *l)
            "DROP TABLE stall_row; DROP TABLE stall_line; DROP TABLE stall_text; COMMIT");
 }
 
-enum prof_status prof_stall_lines(struct prof_store *store, const char *folder,
+enum prof_status prof_stall_lines(struct prof_store *store, const char *folder, bool (*stop)(void),
                                   struct prof_error *err)
 {
     struct lines l = {.db = prof_store_db(store),
                       .folder = folder,
                       .until = prof_now_ns() + DISASSEMBLE_NS,
+                      .stop = stop,
                       .err = err};
     if (!prof_sql_number(l.db, 0, "SELECT 1 FROM stall LIMIT 1"))
         return PROF_OK;

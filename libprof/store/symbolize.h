@@ -56,8 +56,9 @@ enum prof_status prof_symbolize(struct prof_store *store,
 
 /* Fill stall.file, .line and .sass and stall_function.lines from the machine code that the
  * collector kept in `folder`. Instructions are disassembled by NVIDIA's nvdisasm where that is on
- * the PATH or in /usr/local/cuda. One transaction: all, or after an error nothing. */
-enum prof_status prof_stall_lines(struct prof_store *store, const char *folder,
+ * the PATH or in /usr/local/cuda. One transaction: all, or after an error nothing. No more code is
+ * read once `stop` (NULL = never) says so. */
+enum prof_status prof_stall_lines(struct prof_store *store, const char *folder, bool (*stop)(void),
                                   struct prof_error *err);
 
 #endif

@@ -170,6 +170,20 @@ class Stalls(replay.Case):
             self.assertEqual(db.execute("SELECT value FROM stall JOIN string s ON s.id = sass").fetchall(),
                              [("FADD R1, R2, 1",)])
 
+    def test_interrupted(self):
+        """Ctrl-C while machine code is read: no more is, and the capture is whole."""
+        folder, log = self.path("tools"), self.path("log")
+        os.mkdir(folder)
+        with open(os.path.join(folder, "nvdisasm"), "w") as file:
+            file.write("#!/bin/sh\necho >> %s\nkill -INT $PPID\n" % log)
+        os.chmod(file.name, 0o755)
+        other = SHARED + b"again"
+        db = self.stalls(script([[PLAIN, (other, "plain", 0x90, {"wait": 1})]], [SHARED, other]),
+                         path=folder + ":" + os.environ["PATH"], quiet=False)
+        self.assertEqual(self.one(db, "SELECT count(*) FROM stall"), 2)
+        with open(log) as file:
+            self.assertEqual(file.read(), "\n")
+
     def test_text_of_its_own_code(self):
         """A kernel that was compiled twice, as tuners do: the text is that of the code that ran."""
         folder = self.path("tools")
