@@ -178,6 +178,7 @@ struct source {
     char *names, *where;        /* texts of its query */
     size_t count;
     const struct place *columns[PROF_ORDERED_COLUMNS]; /* NULL: not for this source */
+    struct prof_cells cells;                           /* of a row of the scan */
     struct prof_event_row row;
 };
 
@@ -320,14 +321,27 @@ static bool name_columns(const struct prof_event_cursor *c, struct source *s, co
     return s->names && s->where;
 }
 
+/* -1: it is not read. */
+static int payload_column(const struct source *s)
+{
+    int found = -1;
+    for (size_t i = 0; i < s->count; i++)
+        found = s->columns[i]->type == PAYLOAD ? (int)i : found;
+    return found;
+}
+
 static enum prof_status open_scan(struct prof_event_cursor *c, struct source *s)
 {
     char *sql = NULL;
     if (name_columns(c, s, NULL))
-        sql = sqlite3_mprintf("SELECT %s FROM %s WHERE %s", s->names, s->table->name, s->where);
+        sql = sqlite3_mprintf("SELECT prof_cells(?1, %s) FROM %s WHERE %s", s->names,
+                              s->table->name, s->where);
     enum prof_status status =
         sql ? prof_query(c->capture, sql, &s->scan, &c->err) : prof_out_of_memory(&c->err);
     sqlite3_free(sql);
+    s->cells = (struct prof_cells){.count = (int)s->count, .real_column = payload_column(s)};
+    if (!status)
+        sqlite3_bind_pointer(s->scan, 1, &s->cells, PROF_CELLS, NULL);
     return status;
 }
 
@@ -384,13 +398,9 @@ static enum prof_status open_ordered(struct prof_event_cursor *c, struct source 
                                            .columns = s->names,
                                            .table = s->table->name,
                                            .where = s->where,
-                                           .real_column = -1,
+                                           .real_column = payload_column(s),
                                            .other_key = calls ? calls->key : NULL,
                                            .other_where = calls ? calls->where : NULL};
-        for (size_t i = 0; i < s->count; i++) {
-            if (s->columns[i]->type == PAYLOAD)
-                query.real_column = (int)i;
-        }
         status = prof_ordered_open(c->capture, &query, orders, &c->err);
         s->ordered = orders[0];
         s->calls = orders[1];
@@ -446,18 +456,9 @@ static bool read_scan(struct source *s)
 {
     if (!prof_row(s->scan))
         return false;
-    for (size_t i = 0; i < s->count; i++) {
-        if (s->columns[i]->type == PAYLOAD) {
-            sqlite3_value *value = sqlite3_column_value(s->scan, (int)i);
-            double real = sqlite3_value_double(value);
-            s->row.payload_is_real = sqlite3_value_type(value) == SQLITE_FLOAT;
-            if (s->row.payload_is_real) {
-                memcpy(&s->row.payload, &real, sizeof real);
-                continue;
-            }
-        }
-        put_cell(&s->row, s->columns[i], prof_column_int(s->scan, (int)i));
-    }
+    for (size_t i = 0; i < s->count; i++)
+        put_cell(&s->row, s->columns[i], s->cells.row.cells[i]);
+    s->row.payload_is_real = s->cells.row.is_real;
     return true;
 }
 

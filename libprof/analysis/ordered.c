@@ -89,6 +89,27 @@ static int64_t cell_number(sqlite3_value *value)
     return number || sqlite3_value_type(value) != SQLITE_NULL ? number : PROF_UNKNOWN;
 }
 
+static void receive_cells(struct prof_ordered_row *row, int count, int real, sqlite3_value **values)
+{
+    for (int i = 0; i < count; i++)
+        row->cells[i] = cell_number(values[i]);
+    row->is_real = real >= 0 && real < count && sqlite3_value_type(values[real]) == SQLITE_FLOAT;
+    if (row->is_real) {
+        double value = sqlite3_value_double(values[real]);
+        memcpy(&row->cells[real], &value, sizeof value);
+    }
+}
+
+/* prof_cells(). */
+static void receive_scanned(sqlite3_context *context, int count, sqlite3_value **values)
+{
+    struct prof_cells *cells = count ? sqlite3_value_pointer(values[0], PROF_CELLS) : NULL;
+    if (!cells || count < 1 + cells->count) /* no column: NULL */
+        sqlite3_result_error(context, "prof_cells() is not for other queries", -1);
+    else
+        receive_cells(&cells->row, cells->count, cells->real_column, values + 1);
+}
+
 /* prof_row(): half the cost of one SQLite call for each column. */
 static void receive_row(sqlite3_context *context, int count, sqlite3_value **values)
 {
@@ -99,16 +120,7 @@ static void receive_row(sqlite3_context *context, int count, sqlite3_value **val
     }
     shared->key = cell_number(values[1]);
     shared->id = sqlite3_value_int64(values[2]);
-    struct prof_ordered_row *row = shared->row;
-    for (int i = 0; i < shared->columns; i++)
-        row->cells[i] = cell_number(values[3 + i]);
-    int real = shared->query.real_column;
-    row->is_real =
-        real >= 0 && real < shared->columns && sqlite3_value_type(values[3 + real]) == SQLITE_FLOAT;
-    if (row->is_real) {
-        double value = sqlite3_value_double(values[3 + real]);
-        memcpy(&row->cells[real], &value, sizeof value);
-    }
+    receive_cells(shared->row, shared->columns, shared->query.real_column, values + 3);
     if (count == 5 + shared->columns) {
         shared->in_other = sqlite3_value_int(values[count - 2]);
         shared->other_key = cell_number(values[count - 1]);
@@ -312,7 +324,9 @@ static enum prof_status sort_rows(struct prof_ordered *o, struct prof_error *err
 enum prof_status prof_ordered_init(struct prof_capture *capture, struct prof_error *err)
 {
     return sqlite3_create_function(capture->db, "prof_row", -1, SQLITE_UTF8, NULL, receive_row,
-                                   NULL, NULL)
+                                   NULL, NULL) ||
+                   sqlite3_create_function(capture->db, "prof_cells", -1, SQLITE_UTF8, NULL,
+                                           receive_scanned, NULL, NULL)
                ? prof_store_fail(capture->store, "read", err)
                : PROF_OK;
 }
