@@ -41,12 +41,6 @@ static void show_backlog(struct progress_line *line, const struct prof_ingest_pr
                       prof_percent(share).text, prof_count((int64_t)progress->total).text);
 }
 
-static void pause_ms(long milliseconds)
-{
-    struct timespec pause = {milliseconds / 1000, milliseconds % 1000 * 1000000};
-    nanosleep(&pause, NULL);
-}
-
 /* Once more while the disk is full: room may be made meanwhile. */
 static bool patient(struct capture_end *end, enum prof_status status, const struct prof_error *err)
 {
@@ -57,7 +51,8 @@ static bool patient(struct capture_end *end, enum prof_status status, const stru
         end->full_since_ns = now;
         cli_say(end->command, "%s: make room, perfkit tries again for some seconds", err->message);
     }
-    pause_ms(FULL_PAUSE_MS);
+    struct timespec pause = {FULL_PAUSE_MS / 1000, FULL_PAUSE_MS % 1000 * 1000000};
+    nanosleep(&pause, NULL);
     return now - end->full_since_ns < FULL_PATIENCE_NS;
 }
 

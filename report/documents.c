@@ -487,28 +487,14 @@ WRITE_REPORT(json, PROF_REPORT_JSON)
 WRITE_REPORT(csv, PROF_REPORT_CSV)
 WRITE_REPORT(markdown, PROF_REPORT_MARKDOWN)
 
-enum prof_status prof_report_write_ranks(struct prof_capture *capture,
-                                         const struct prof_report_options *options,
-                                         enum prof_report_format format, FILE *out,
-                                         struct prof_error *err)
-{
-    return write_document(&prof_report_ranks_document, capture, options, format, out, err);
-}
-
-enum prof_status prof_report_write_memory(struct prof_capture *capture,
-                                          const struct prof_report_options *options,
-                                          enum prof_report_format format, FILE *out,
-                                          struct prof_error *err)
-{
-    return write_document(&prof_report_memory_document, capture, options, format, out, err);
-}
-
-enum prof_status prof_report_write_iterations(struct prof_capture *capture,
-                                              const struct prof_report_options *options,
-                                              enum prof_report_format format, FILE *out,
-                                              struct prof_error *err)
-{
-    return write_document(options && options->why ? &prof_report_why_document
-                                                  : &prof_report_iterations_document,
-                          capture, options, format, out, err);
-}
+#define WRITE_IN_FORMAT(name, document)                                                            \
+    enum prof_status prof_report_write_##name(                                                     \
+        struct prof_capture *capture, const struct prof_report_options *options,                   \
+        enum prof_report_format format, FILE *out, struct prof_error *err)                         \
+    {                                                                                              \
+        return write_document(document, capture, options, format, out, err);                       \
+    }
+WRITE_IN_FORMAT(ranks, &prof_report_ranks_document)
+WRITE_IN_FORMAT(memory, &prof_report_memory_document)
+WRITE_IN_FORMAT(iterations, options && options->why ? &prof_report_why_document
+                                                    : &prof_report_iterations_document)

@@ -67,6 +67,13 @@ void prof_html_real(FILE *out, double value)
     fputs(text, out);
 }
 
+void prof_html_attribute(FILE *out, const char *name, double value)
+{
+    fprintf(out, " %s=\"", name);
+    prof_html_real(out, value);
+    fputc('"', out);
+}
+
 /* ---- data ------------------------------------------------------------------------------------ */
 
 #define SHAPE 2

@@ -28,6 +28,8 @@ void prof_html_element(FILE *out, const char *tag, const char *attributes, const
 /* A number for an attribute or a coordinate, with a decimal point in every locale and at most three
  * decimals; what is not finite becomes 0. */
 void prof_html_real(FILE *out, double value);
+/* ` name="value"` */
+void prof_html_attribute(FILE *out, const char *name, double value);
 
 /* ---- the page -------------------------------------------------------------------------------- */
 

@@ -119,28 +119,21 @@ static double y_of(const struct figure *f, double rate)
 
 /* ---- drawing --------------------------------------------------------------------------------- */
 
-static void put_svg_attribute(FILE *out, const char *name, double value)
-{
-    fprintf(out, " %s=\"", name);
-    prof_html_real(out, value);
-    fputc('"', out);
-}
-
 static void put_svg_line(FILE *out, const char *class_, double x1, double y1, double x2, double y2)
 {
     fprintf(out, "<line class=\"%s\"", class_);
-    put_svg_attribute(out, "x1", x1);
-    put_svg_attribute(out, "y1", y1);
-    put_svg_attribute(out, "x2", x2);
-    put_svg_attribute(out, "y2", y2);
+    prof_html_attribute(out, "x1", x1);
+    prof_html_attribute(out, "y1", y1);
+    prof_html_attribute(out, "x2", x2);
+    prof_html_attribute(out, "y2", y2);
     fputs("/>\n", out);
 }
 
 static void put_svg_label(FILE *out, const char *class_, double x, double y, const char *text)
 {
     fprintf(out, "<text class=\"%s\"", class_);
-    put_svg_attribute(out, "x", x);
-    put_svg_attribute(out, "y", y);
+    prof_html_attribute(out, "x", x);
+    prof_html_attribute(out, "y", y);
     fputc('>', out);
     prof_html_text(out, text);
     fputs("</text>\n", out);
@@ -319,9 +312,9 @@ static void put_point(const struct figure *f, size_t i)
     fputs(": ", f->out);
     prof_html_text(f->out, text);
     fputs("\"><circle", f->out);
-    put_svg_attribute(f->out, "cx", x);
-    put_svg_attribute(f->out, "cy", y);
-    put_svg_attribute(f->out, "r", 8 + 11 * sqrt(share));
+    prof_html_attribute(f->out, "cx", x);
+    prof_html_attribute(f->out, "cy", y);
+    prof_html_attribute(f->out, "r", 8 + 11 * sqrt(share));
     fputs("/>", f->out);
     snprintf(number, sizeof number, "%zu", i + 1);
     put_svg_label(f->out, "number middle", x, y + 4, number);

@@ -172,13 +172,6 @@ static void put_utilisation_data(const struct prof_plots *plots, FILE *out,
     fputs("END\n", out);
 }
 
-static void put_device_name(const struct prof_plots *plots, FILE *out,
-                            const struct prof_utilisation_row *row)
-{
-    const char *label = prof_report_device_label(prof_device(plots->capture, row->device));
-    prof_gnuplot_quoted(out, label, 20);
-}
-
 /* One device: what it did. Several: how busy each was. */
 static const char *plot_utilisation(const struct prof_plots *plots, FILE *out)
 {
@@ -213,7 +206,9 @@ static const char *plot_utilisation(const struct prof_plots *plots, FILE *out)
     for (size_t i = 0; i < count; i++) {
         fprintf(out, "%s$d%zu using 1:2 with steps lw 1.5 lc rgb '%s' title ", i ? ", " : "plot ",
                 i, plot_colours[i]);
-        put_device_name(plots, out, &u->rows[i]);
+        const char *label =
+            prof_report_device_label(prof_device(plots->capture, u->rows[i].device));
+        prof_gnuplot_quoted(out, label, 20);
     }
     fputc('\n', out);
     return NULL;

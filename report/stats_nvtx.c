@@ -200,6 +200,28 @@ static enum prof_status walk_instances(struct prof_report_row_walk *walk, bool p
 STAT_WALK(nvtx_pushpop_trace, walk_instances(walk, false, err))
 STAT_WALK(nvtx_gpu_proj_trace, walk_instances(walk, true, err))
 
+/* The rows of a summary by ranges, as lines that begin with a row and name its range and style. */
+#define RANGE_WALK(function, summary, range_line_)                                                 \
+    enum prof_status prof_stat_##function(struct prof_report_row_walk *walk,                       \
+                                          struct prof_error *err)                                  \
+    {                                                                                              \
+        struct summary all;                                                                        \
+        struct prof_stat_text text = {0};                                                          \
+        enum prof_status status = summary(walk->capture, walk->filter, &all, err);                 \
+        bool more = true;                                                                          \
+        for (size_t i = 0; more && !status && i < all.count; i++) {                                \
+            struct range_line_ line = {.row = all.rows[i],                                         \
+                                       .style = prof_stat_style(all.rows[i].style)};               \
+            if (prof_stat_range_name(&text, line.row.domain, line.row.name, &line.range))          \
+                more = walk->row(walk->user, &line);                                               \
+            else                                                                                   \
+                status = prof_out_of_memory(err);                                                  \
+        }                                                                                          \
+        free(text.text);                                                                           \
+        summary##_free(&all);                                                                      \
+        return status;                                                                             \
+    }
+
 /* ---- projected, by name ---------------------------------------------------------------------- */
 
 struct projection_line {
@@ -220,25 +242,7 @@ const struct prof_report_column prof_stat_nvtx_gpu_proj_sum_columns[] = {
     STAT_REAL("Avg Num Child", RATIO, projection_line, row.mean_children),
     {0}};
 
-enum prof_status prof_stat_nvtx_gpu_proj_sum(struct prof_report_row_walk *walk,
-                                             struct prof_error *err)
-{
-    struct prof_projection_summary all;
-    struct prof_stat_text text = {0};
-    enum prof_status status = prof_projection_summary(walk->capture, walk->filter, &all, err);
-    bool more = true;
-    for (size_t i = 0; more && !status && i < all.count; i++) {
-        struct projection_line line = {.row = all.rows[i],
-                                       .style = prof_stat_style(all.rows[i].style)};
-        if (prof_stat_range_name(&text, line.row.domain, line.row.name, &line.range))
-            more = walk->row(walk->user, &line);
-        else
-            status = prof_out_of_memory(err);
-    }
-    free(text.text);
-    prof_projection_summary_free(&all);
-    return status;
-}
+RANGE_WALK(nvtx_gpu_proj_sum, prof_projection_summary, projection_line)
 
 /* ---- kernels in ranges ----------------------------------------------------------------------- */
 
@@ -259,21 +263,4 @@ const struct prof_report_column prof_stat_nvtx_kern_sum_columns[] = {
     STAT_TEXT("Kernel Name", range_kernel_line, row.kernel),
     {0}};
 
-enum prof_status prof_stat_nvtx_kern_sum(struct prof_report_row_walk *walk, struct prof_error *err)
-{
-    struct prof_range_kernel_summary all;
-    struct prof_stat_text text = {0};
-    enum prof_status status = prof_range_kernel_summary(walk->capture, walk->filter, &all, err);
-    bool more = true;
-    for (size_t i = 0; more && !status && i < all.count; i++) {
-        struct range_kernel_line line = {.row = all.rows[i],
-                                         .style = prof_stat_style(all.rows[i].style)};
-        if (prof_stat_range_name(&text, line.row.domain, line.row.name, &line.range))
-            more = walk->row(walk->user, &line);
-        else
-            status = prof_out_of_memory(err);
-    }
-    free(text.text);
-    prof_range_kernel_summary_free(&all);
-    return status;
-}
+RANGE_WALK(nvtx_kern_sum, prof_range_kernel_summary, range_kernel_line)

@@ -138,13 +138,6 @@ static void put_session_words(FILE *out, const struct prof_trend_session *sessio
     }
 }
 
-static void put_attribute(FILE *out, const char *name, double value)
-{
-    fprintf(out, " %s=\"", name);
-    prof_html_real(out, value);
-    fputc('"', out);
-}
-
 static void put_session_points(const struct trend_page *p, const struct series *series,
                                size_t count, double low, double high)
 {
@@ -176,13 +169,13 @@ static void put_session_points(const struct trend_page *p, const struct series *
             fprintf(out, " (%zu runs, %s to %s)", v->runs, value_text(series, v->low).text,
                     value_text(series, v->high).text);
         fputs("</title><line", out);
-        put_attribute(out, "x1", x);
-        put_attribute(out, "x2", x);
-        put_attribute(out, "y1", HEIGHT - (v->high - low) * scale);
-        put_attribute(out, "y2", HEIGHT - (v->low - low) * scale);
+        prof_html_attribute(out, "x1", x);
+        prof_html_attribute(out, "x2", x);
+        prof_html_attribute(out, "y1", HEIGHT - (v->high - low) * scale);
+        prof_html_attribute(out, "y2", HEIGHT - (v->low - low) * scale);
         fputs("></line><circle r=\"4\"", out);
-        put_attribute(out, "cx", x);
-        put_attribute(out, "cy", HEIGHT - (v->mean - low) * scale);
+        prof_html_attribute(out, "cx", x);
+        prof_html_attribute(out, "cy", HEIGHT - (v->mean - low) * scale);
         fputs("></circle></g>\n", out);
     }
 }

@@ -85,6 +85,8 @@ static void close_capture_range(void)
     collector_window(false, WIRE_WINDOW_RANGE);
 }
 
+/* Keeps an id (from 0) or takes it out (to 0): started ranges may end on any thread, or twice. True
+ * when it found a place. */
 static bool swap_started(uint64_t from, uint64_t to)
 {
     for (unsigned i = 0; i < MAX_STARTED; i++) {
@@ -93,17 +95,6 @@ static bool swap_started(uint64_t from, uint64_t to)
             return true;
     }
     return false;
-}
-
-/* Started ranges may end on any thread, or twice. True when `id` found a place. */
-static bool keep_capture_range(pk_nvtx_range_id id)
-{
-    return swap_started(0, id);
-}
-
-static bool take_capture_range(pk_nvtx_range_id id)
-{
-    return swap_started(id, 0);
 }
 
 /* ---- Events ---------------------------------------------------------------------------------- */
@@ -210,7 +201,7 @@ pk_nvtx_range_id nvtx_start(struct nvtx_object *domain, const struct nvtx_event 
     uint64_t id = (uint64_t)(index & 0xffffu) << (NUMBER_BITS + GENERATION_BITS) |
                   (uint64_t)(nvtx_generation() & ((1u << GENERATION_BITS) - 1)) << NUMBER_BITS |
                   ID_NUMBER(number) | (event ? ID_RECORDED : 0);
-    if (captures && keep_capture_range(id | ID_CAPTURES))
+    if (captures && swap_started(0, id | ID_CAPTURES))
         id |= ID_CAPTURES;
     else if (captures)
         close_capture_range();
@@ -234,7 +225,7 @@ void nvtx_end(pk_nvtx_range_id id)
         collector_count(WIRE_COUNT_RANGE_ENDED, 1);
         emit_end(WIRE_RANGE_END, nvtx_domain_id(nvtx_domain_at(ID_DOMAIN(id))), id, now);
     }
-    if ((id & ID_CAPTURES) && take_capture_range(id))
+    if ((id & ID_CAPTURES) && swap_started(id, 0))
         close_capture_range();
 }
 

@@ -189,15 +189,10 @@ static bool record_code_definition(const struct python_layout *layout, uint64_t 
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
-static uint32_t code_slot(uint64_t code)
-{
-    return (uint32_t)(mix_code_hash(0, code >> 4) >> 40) & (SLOTS - 1);
-}
-
 /* The id, or 0 with the slot where it belongs: that of the same address, a free one, or NO_SLOT. */
 static uint32_t find_code(struct table *table, uint64_t code, uint64_t print, uint32_t *slot)
 {
-    uint32_t first = code_slot(code);
+    uint32_t first = (uint32_t)(mix_code_hash(0, code >> 4) >> 40) & (SLOTS - 1);
     *slot = NO_SLOT;
     for (uint32_t i = 0; i < PROBES; i++) {
         uint32_t at = (first + i) & (SLOTS - 1);

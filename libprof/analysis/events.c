@@ -194,16 +194,11 @@ struct prof_event_cursor {
     struct source sources[PROF_OP_KINDS];
 };
 
-static int small_int(int64_t cell)
-{
-    return cell < 0 || cell > INT32_MAX ? 0 : (int)cell;
-}
-
 static inline void put_cell(struct prof_event_row *row, const struct place *place, int64_t cell)
 {
     void *at = (char *)row + place->offset;
     if (place->type == CODE)
-        *(int *)at = small_int(cell);
+        *(int *)at = cell < 0 || cell > INT32_MAX ? 0 : (int)cell;
     else
         *(int64_t *)at = place->type == ID     ? prof_cell_id(cell)
                          : place->type == SIZE ? prof_size(cell)

@@ -219,12 +219,6 @@ static void add_api(struct group *g, const struct prof_stream *s)
         g->apis_differ = true;
 }
 
-static void add_group_node(struct group *g, int64_t node, const struct prof_stream *s)
-{
-    if (!g->graph_nodes++)
-        g->node = (struct prof_graph_node){.process = s ? s->process : 0, .node = node};
-}
-
 static bool add_kernel_execution(void *user, const struct prof_event_row *row)
 {
     struct work *w = user;
@@ -233,8 +227,9 @@ static bool add_kernel_execution(void *user, const struct prof_event_row *row)
         return false;
     const struct prof_stream *stream = prof_stream(w->capture, row->stream);
     add_api(g, stream);
-    if (row->graph_node != PROF_UNKNOWN)
-        add_group_node(g, row->graph_node, stream);
+    if (row->graph_node != PROF_UNKNOWN && !g->graph_nodes++)
+        g->node = (struct prof_graph_node){.process = stream ? stream->process : 0,
+                                           .node = row->graph_node};
     if (row->flags & 4)
         g->failed++;
     if (row->start_ns == PROF_UNKNOWN || row->duration_ns == PROF_UNKNOWN) {

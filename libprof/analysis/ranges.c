@@ -68,11 +68,6 @@ static bool add_range_operation(void *user, const struct prof_event_row *op)
     return true;
 }
 
-static int64_t length_of(const struct prof_range_node *node)
-{
-    return node->end == INT64_MAX ? PROF_UNKNOWN : prof_subtract(node->end, node->begin);
-}
-
 /* Shorter ranges are lost in the steps of the counter. */
 #define SHORT_NS 100000000
 
@@ -106,7 +101,8 @@ static bool sum_range_work(struct work *w)
         const struct prof_range_node *node = &w->index.nodes.data[i];
         const struct device_work *mine = &w->device[i];
         struct group *g = &w->groups[node->group];
-        int64_t length = length_of(node);
+        int64_t length =
+            node->end == INT64_MAX ? PROF_UNKNOWN : prof_subtract(node->end, node->begin);
         bool counted = prof_scope_time(&w->scope, node->begin);
         if (node->parent != PROF_NO_RANGE) {
             add_device_work(&w->device[node->parent], mine);

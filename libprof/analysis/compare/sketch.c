@@ -39,11 +39,6 @@ static void sort(double *values, size_t count, double *room)
     memcpy(values + right - (half - left), room + left, (half - left) * sizeof *room);
 }
 
-static int batches_of(size_t count)
-{
-    return count >= 64 ? 16 : count >= 16 ? 8 : (int)(count / 2);
-}
-
 /* Nearest rank: the smallest value with at least that share at or below it. */
 static size_t rank_of(double share, size_t count)
 {
@@ -55,7 +50,7 @@ static size_t rank_of(double share, size_t count)
 static void make_batches(const double *logs, size_t count, double low, double high,
                          struct prof_sketch *sketch)
 {
-    sketch->batches = batches_of(count);
+    sketch->batches = count >= 64 ? 16 : count >= 16 ? 8 : (int)(count / 2);
     for (int b = 0; b < sketch->batches; b++) {
         size_t from = count * (size_t)b / (size_t)sketch->batches;
         size_t to = count * (size_t)(b + 1) / (size_t)sketch->batches;

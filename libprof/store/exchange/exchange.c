@@ -163,11 +163,6 @@ enum prof_status exchange_prepare(sqlite3 *db, const char *path, const char *sql
 /* Folders that appear whole: made beside their place, then renamed. What stands there is
  * swapped with the new one, so that the name always leads to a whole folder, and removed after. */
 
-static bool is_dots(const char *name)
-{
-    return !strcmp(name, ".") || !strcmp(name, "..");
-}
-
 /* Counts what is in the folder; *foreign: what has another name or is no file. */
 static enum prof_status count_folder_files(const char *path, const char *suffix, size_t *count,
                                            size_t *foreign, struct prof_error *err)
@@ -178,7 +173,7 @@ static enum prof_status count_folder_files(const char *path, const char *suffix,
         return prof_fail_errno(err, PROF_IO, "cannot read %s", path);
     for (const struct dirent *entry; (entry = readdir(folder));) {
         struct stat info;
-        if (is_dots(entry->d_name))
+        if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
             continue;
         ++*count;
         if (!prof_ends_with(entry->d_name, suffix) ||

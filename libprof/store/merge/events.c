@@ -191,11 +191,6 @@ static const struct merge_row *merge_queue_next(struct merge_queue *q)
     return row_in(q, q->handed);
 }
 
-static struct merge_input *merge_queue_input(const struct merge_queue *q)
-{
-    return q->input;
-}
-
 /* ---- events of all files --------------------------------------------------------------------- */
 
 struct source {
@@ -335,7 +330,7 @@ static bool advance_source(struct source *s)
 
 static enum prof_status copy_source_row(struct events *e, struct source *s)
 {
-    struct merge_input *in = merge_queue_input(s->queue);
+    struct merge_input *in = s->queue->input;
     enum prof_status status = write_merged_row(e, s->row);
     struct merge_ids *ids = &in->ids[e->number];
     size_t at = ids->now ? merge_ids_find(ids, s->row->cells[0]) : SIZE_MAX;

@@ -16,16 +16,6 @@ static bool query_has_rows(struct merge_input *in, const char *sql)
     return any;
 }
 
-static bool has_kernels(struct merge_input *in)
-{
-    return query_has_rows(in, "SELECT 1 FROM kernel LIMIT 1");
-}
-
-static bool has_sums(struct merge_input *in)
-{
-    return query_has_rows(in, "SELECT 1 FROM rollup LIMIT 1");
-}
-
 static int64_t floor_second(int64_t time_ns)
 {
     return time_ns >= 0 ? time_ns / SECOND_NS : -((SECOND_NS - 1 - time_ns) / SECOND_NS);
@@ -112,9 +102,10 @@ enum prof_status merge_sums(struct merge *m)
         return merge_write_fail(m);
     for (size_t i = 0; !status && i < m->count; i++) {
         struct merge_input *in = &m->inputs[i];
-        if (in->db && m->options->summary && !has_sums(in))
+        if (in->db && m->options->summary && !query_has_rows(in, "SELECT 1 FROM rollup LIMIT 1"))
             status = sum_kernels(m, in, insert);
-        else if (in->db && (m->options->summary || in->passing || !has_kernels(in)))
+        else if (in->db && (m->options->summary || in->passing ||
+                            !query_has_rows(in, "SELECT 1 FROM kernel LIMIT 1")))
             status = copy_sums(m, in, insert);
         status = status ?: merge_look_up(m);
     }
