@@ -381,6 +381,7 @@ const struct cli_command ab_command = {
     .options = options_table,
     .examples = examples,
     .statuses = gate_statuses,
+    .write_status = CLI_USAGE,
     .usage_status = CLI_USAGE,
     .run = ab_run,
 };

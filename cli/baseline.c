@@ -554,6 +554,7 @@ const struct cli_command baseline_command = {
     .options = options_table,
     .examples = examples,
     .statuses = statuses,
+    .write_status = CLI_USAGE,
     .operand = CLI_FILE,
     .verbs = verbs,
     .least = 1,

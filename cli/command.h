@@ -82,6 +82,7 @@ struct cli_command {
     const char *const *verbs; /* what the first operand may be, ends with NULL; NULL = anything */
     unsigned least, most;     /* operands */
     enum cli_status usage_status; /* of a wrong command line; 0 = CLI_USAGE */
+    enum cli_status write_status; /* when text does not reach standard output; 0 = CLI_FAILED */
     bool verbatim; /* the first operand ends the options (it is another program's command line) */
     int (*run)(const struct cli_command *command, int argc, char **argv);
 };

@@ -428,6 +428,7 @@ const struct cli_command gate_command = {
     .options = options_table,
     .examples = examples,
     .statuses = gate_statuses,
+    .write_status = CLI_USAGE,
     .operand = CLI_FILE,
     .most = UINT_MAX,
     .run = gate_run,

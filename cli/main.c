@@ -201,16 +201,16 @@ static void guard_standard_descriptors(void)
 }
 
 /* Text that did not reach stdout (a full disk, a closed pipe, no memory) is a failure to report. */
-static int flushed(const char *command, int status)
+static int flushed(const struct cli_command *command, int status)
 {
     bool short_of_memory = prof_take_note(PROF_NOMEM, NULL);
     if (status || (fflush(stdout) == 0 && !ferror(stdout) && !short_of_memory))
         return status;
     if (short_of_memory)
-        cli_say(command, "the output is not whole: out of memory");
+        cli_say(command->name, "the output is not whole: out of memory");
     else
-        cli_say(command, "cannot write to standard output: %m");
-    return CLI_FAILED;
+        cli_say(command->name, "cannot write to standard output: %m");
+    return command->write_status ? (int)command->write_status : CLI_FAILED;
 }
 
 int main(int argc, char **argv)
@@ -236,5 +236,5 @@ int main(int argc, char **argv)
     if (!command->verbatim) /* a file over the limit is an error to report; a program that is
                                started keeps its own dispositions */
         signal(SIGXFSZ, SIG_IGN);
-    return flushed(name, command->run(command, argc - 1, argv + 1));
+    return flushed(command, command->run(command, argc - 1, argv + 1));
 }

@@ -510,6 +510,7 @@ const struct cli_command top_command = {
             "the program alone.",
     .options = top_options,
     .statuses = top_statuses,
+    .write_status = CLI_USAGE,
     .examples = top_examples,
     .variables = top_variables,
     .operand = CLI_FILE,

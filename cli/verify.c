@@ -33,7 +33,7 @@ static const struct cli_option verify_option_table[] = {
 static const struct cli_text_row verify_statuses[] = {
     {"0", "Findings were compared; with --finding: it is gone, or partly."},
     {"1", "With --finding: it is neither gone nor partly gone."},
-    {"2", "The command line is wrong, or a file cannot be read."},
+    {"2", "The command line is wrong, or a file cannot be read or written."},
     {"3", "Refused: findings cannot be compared (an incomplete capture, no common phase)."},
     {0},
 };
@@ -230,6 +230,7 @@ const struct cli_command verify_command = {
     .options = verify_option_table,
     .examples = verify_examples,
     .statuses = verify_statuses,
+    .write_status = CLI_USAGE,
     .operand = CLI_FILE,
     .least = 0,
     .most = 2,

@@ -30,7 +30,8 @@ static const struct cli_option what_if_option_table[] = {
 
 static const struct cli_text_row what_if_statuses[] = {
     {"0", "Iteration times were predicted."},
-    {"2", "The command line is wrong, a change fits nothing, or the file cannot be read."},
+    {"2",
+     "The command line is wrong, a change fits nothing, or the file cannot be read or written."},
     {"3", "Refused: nothing repeats, or the replay does not reproduce the recorded time."},
     {0},
 };
@@ -225,6 +226,7 @@ const struct cli_command what_if_command = {
     .options = what_if_option_table,
     .examples = what_if_examples,
     .statuses = what_if_statuses,
+    .write_status = CLI_USAGE,
     .operand = CLI_FILE,
     .least = 1,
     .most = 1,

@@ -37,6 +37,10 @@ for command in 'list' 'list --json' 'show main' 'show main --json'; do
   perfkit baseline $command >/dev/full
   echo $?
 done
+for command in 'verify a.sqlite' 'what-if' 'top --once'; do # 1 is a verdict, or no status of theirs
+  perfkit $command a.sqlite >/dev/full
+  echo $?
+done
 echo --- a limit on files
 (ulimit -f 8; perfkit report a.sqlite --html page.html; echo $?; perfkit report a.sqlite --html old; echo $?)
 cat old
