@@ -1,5 +1,5 @@
 /* Set u of opencl_faults: programs with faults of the classes that the other sets have, written
- * after them and scored only. */
+ * after them and scored first. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -165,6 +165,7 @@ START_TEST(an_operator_brings_its_remedy)
     check_advice("x", "graph-candidate", false, "of the launches");
     check_advice("aten::nonzero", "scalar-readback", true, "torch.where");
     check_advice("aten::_local_scalar_dense", "scalar-readback", true, ".detach()");
+    check_advice("aten::bincount", "scalar-readback", true, "index_add_");
     check_advice("x", "scalar-readback", true, "of these reads");
 }
 END_TEST
