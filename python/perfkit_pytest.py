@@ -15,6 +15,7 @@ Without --perfkit-gate or --perfkit-save both are ordinary tests. docs/guide/pyt
 Every pytest of the system loads this file: it imports perfkit, and with it NumPy, where that is needed.
 """
 import contextlib
+import itertools
 import json
 import os
 import re
@@ -239,8 +240,10 @@ def _compare(item, program, name, which, captures):
     lines = text.splitlines()
     if not lines or status == 2:
         pytest.fail(wrong or text, pytrace=False)
-    verdict = next((line for line in lines if re.match("[A-Z]+:", line)), lines[0])
-    _tell(item, verdict if verdict == lines[0] else f"{verdict}; {lines[0]}")
+    head = list(itertools.takewhile(str.strip, lines)) # how much slower, then the verdict; sentences are wrapped
+    at = next((number for number, line in enumerate(head) if re.match("[A-Z]+:", line)), 0)
+    verdict, answer = " ".join(head[at:]), " ".join(head[:at])
+    _tell(item, f"{verdict}; {answer}" if answer else verdict)
     if status == 3:
         pytest.skip(f"perfkit gate refuses to compare: {verdict}")
     if status:

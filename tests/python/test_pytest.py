@@ -91,6 +91,7 @@ class Gate(unittest.TestCase):
 
         outcomes, text = run("--perfkit-keep=kept", "-k", "region or command or breaks", RECORDED="1", PYTEST_ADDOPTS="--perfkit-gate")
         self.assertEqual(outcomes, {"test_region": "PASSED", "test_command": "PASSED", "test_breaks": "FAILED"}, text)
+        self.assertRegex(text, r"\ntest_gpu.py::test_command: [A-Z]+: .*; with --strict the exit status is 4")  # the gate breaks this line
         self.assertIn("test_gpu.py-test_region-1.sqlite", os.listdir(os.path.join(work, "kept")))
 
         outcomes, text = run("--perfkit-gate", "-k", "region or 48 or command", RECORDED="1", COUNT="22")
