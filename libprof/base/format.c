@@ -227,6 +227,8 @@ struct prof_text prof_ratio(double ratio)
     double size = fabs(ratio);
     if (!isfinite(ratio))
         return unknown;
+    if (size >= 999.5 && size < 999999.5)
+        return prof_count(llround(ratio));
     if (size >= 1000 || (size < 0.001 && size > 0))
         snprintf(t.text, sizeof t.text, "%.2e", ratio);
     else

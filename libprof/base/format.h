@@ -42,7 +42,7 @@ struct prof_text prof_flop_rate(double flop_per_second);
 struct prof_text prof_joules(double joules);
 struct prof_text prof_watts(double watts);
 
-/* A ratio of any size with three significant digits: "0.0123", "4.56", "1.23e+03". */
+/* A ratio with three significant digits, whole from 1,000 on: "0.0123", "1,234", "1.23e+06". */
 struct prof_text prof_ratio(double ratio);
 
 /* "1,234,567" */

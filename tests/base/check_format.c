@@ -81,6 +81,11 @@ START_TEST(counts_and_shares)
     ck_assert_str_eq(prof_counted(1234, "copy", "copies").text, "1,234 copies");
     ck_assert_str_eq(prof_counted(INT64_MAX, "allocation", "allocations").text,
                      "9,223,372,036,854,775,807 allocations");
+    ck_assert_str_eq(prof_ratio(0.01234).text, "0.0123");
+    ck_assert_str_eq(prof_ratio(999.4).text, "999");
+    ck_assert_str_eq(prof_ratio(999.6).text, "1,000");
+    ck_assert_str_eq(prof_ratio(-1234.4).text, "-1,234");
+    ck_assert_str_eq(prof_ratio(1234567).text, "1.23e+06");
     ck_assert_str_eq(prof_percent(0).text, "0.0 %");
     ck_assert_str_eq(prof_percent(0.0001).text, "<0.1 %");
     ck_assert_str_eq(prof_percent(0.1234).text, "12.3 %");
