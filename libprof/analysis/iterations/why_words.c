@@ -1,6 +1,7 @@
 /* Why an iteration is slow, in words: what the first part that deviates did more or longer than is
  * usual, what ran or was waited for meanwhile, and where that is. */
 #include <stdio.h>
+#include <string.h>
 
 #include "libprof/analysis/iterations/iterations.h"
 #include "libprof/analysis/rules/judge.h"
@@ -151,6 +152,17 @@ static void say_late_rank(const struct prof_explaining *w, const struct prof_dis
         PROF_SAY_WHY(why, "; a collective that takes longer waits for a late rank");
 }
 
+/* "never", "once", "2.5 times": on average. */
+static struct prof_text how_often(double count)
+{
+    struct prof_text text = {"once"};
+    if (count == 0)
+        strcpy(text.text, "never");
+    else if (count != 1)
+        snprintf(text.text, sizeof text.text, "%.3g times", count);
+    return text;
+}
+
 static void say_kernels(const struct prof_explaining *w, const struct prof_dissected *one, size_t p,
                         const struct prof_usual *u, const struct prof_part_piece *piece,
                         struct prof_iteration_why *why)
@@ -166,11 +178,12 @@ static void say_kernels(const struct prof_explaining *w, const struct prof_disse
         PROF_SAY_WHY(why, "%s of %s each, usually none", prof_count(cell.count).text,
                      prof_duration_ns(cell.work_ns / cell.count).text);
     else if (more && !longer)
-        PROF_SAY_WHY(why, "%s times, usually %.3g", prof_count(cell.count).text, u->counts[p]);
+        PROF_SAY_WHY(why, "%s times, usually %s", prof_count(cell.count).text,
+                     how_often(u->counts[p]).text);
     else if (more)
-        PROF_SAY_WHY(why, "%s times and %s each, usually %.3g times and %s",
-                     prof_count(cell.count).text, prof_duration_ns(cell.work_ns / cell.count).text,
-                     u->counts[p], prof_duration_ns((int64_t)usual).text);
+        PROF_SAY_WHY(why, "%s times and %s each, usually %s and %s", prof_count(cell.count).text,
+                     prof_duration_ns(cell.work_ns / cell.count).text, how_often(u->counts[p]).text,
+                     prof_duration_ns((int64_t)usual).text);
     else
         PROF_SAY_WHY(why, "%s each, usually %s",
                      prof_duration_ns(cell.count ? cell.work_ns / cell.count : 0).text,
@@ -215,8 +228,8 @@ void prof_say_cause(const struct prof_explaining *w, const struct prof_dissected
                                                   : ": ",
                  key->name ? key->name : "");
     if (key->counts && (double)cell.count > u->counts[p] + 0.5)
-        PROF_SAY_WHY(why, ", called %s times, usually %.3g", prof_count(cell.count).text,
-                     u->counts[p]);
+        PROF_SAY_WHY(why, ", called %s times, usually %s", prof_count(cell.count).text,
+                     how_often(u->counts[p]).text);
     else if (key->counts && piece->call)
         PROF_SAY_WHY(why, ", in one call of %s", prof_duration_ns(why->place.duration_ns).text);
     if (!key->name && piece->shape != PROF_NO_SHAPE)
