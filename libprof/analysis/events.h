@@ -155,7 +155,8 @@ struct prof_event_query {
     bool started;                     /* only rows with a known start */
     int64_t last; /* only so many rows of each table, the last by number; 0 = all */
     /* A condition on their columns, or NULL. It comes last, behind AND: no OR outside parentheses;
-     * where rows are not in order, ORDER BY and LIMIT may follow. */
+     * where rows are not in order, ORDER BY id and LIMIT may follow, but nothing that SQLite sorts:
+     * the cells of a row are kept as it is read (prof_cells). */
     const char *where;
     bool in_order; /* by start, or the call's where that is not known; then table, then id */
 };

@@ -85,28 +85,36 @@ static enum prof_status open_kernels(struct prof_scope *scope, struct prof_captu
 
 /* ---- NVTX ranges ----------------------------------------------------------------------------- */
 
-/* Ranges come by thread and start: those that touch become one span. An instant is a nanosecond, so
- * that a range lies in itself. */
-static bool add_scope_span(struct prof_scope *scope, int64_t thread, int64_t start,
-                           int64_t duration)
+/* An instant is a nanosecond, so that a range lies in itself. */
+static bool add_scope_range(void *user, const struct prof_event_row *row)
 {
-    int64_t end = duration == PROF_UNKNOWN ? INT64_MAX : prof_add(start, duration);
-    end = end > start ? end : prof_add(start, 1);
-    size_t count = scope->spans.count;
-    struct prof_scope_span *last = count ? &scope->spans.data[count - 1] : NULL;
-    if (last && last->thread == thread && start <= last->end) {
-        last->end = end > last->end ? end : last->end;
-        return true;
-    }
+    struct prof_scope *scope = user;
+    int64_t start = row->start_ns;
+    int64_t end = row->duration_ns == PROF_UNKNOWN ? INT64_MAX : prof_add(start, row->duration_ns);
     struct prof_scope_span *span = prof_array_add(&scope->spans);
     if (span)
-        *span = (struct prof_scope_span){thread, start, end};
+        *span =
+            (struct prof_scope_span){row->thread, start, end > start ? end : prof_add(start, 1)};
     return span;
 }
 
-static bool add_scope_range(void *user, const struct prof_event_row *row)
+PROF_ORDER(by_thread_and_begin, struct prof_scope_span, PROF_ASCENDING(thread),
+           PROF_ASCENDING(begin))
+
+/* By thread and begin; those that touch become one. */
+static void join_spans(struct prof_scope *scope)
 {
-    return add_scope_span(user, row->thread, row->start_ns, row->duration_ns);
+    struct prof_scope_span *spans = scope->spans.data;
+    size_t kept = 0;
+    prof_array_sort(&scope->spans, by_thread_and_begin);
+    for (size_t i = 0; i < scope->spans.count; i++) {
+        struct prof_scope_span *last = kept ? &spans[kept - 1] : NULL;
+        if (last && last->thread == spans[i].thread && spans[i].begin <= last->end)
+            last->end = spans[i].end > last->end ? spans[i].end : last->end;
+        else
+            spans[kept++] = spans[i];
+    }
+    scope->spans.count = kept;
 }
 
 static enum prof_status read_spans(struct prof_scope *scope, struct prof_capture *capture,
@@ -118,7 +126,7 @@ static enum prof_status read_spans(struct prof_scope *scope, struct prof_capture
         : *domain ? sqlite3_mprintf("domain IN (SELECT id FROM string WHERE value = %Q)", domain)
                   : sqlite3_mprintf("domain IS NULL");
     char *where = of_domain ? sqlite3_mprintf("name IN (SELECT id FROM string WHERE value = %Q) "
-                                              "AND %z ORDER BY thread, start",
+                                              "AND %z",
                                               scope->filter.range, of_domain)
                             : NULL;
     struct prof_event_query query = {
@@ -130,6 +138,7 @@ static enum prof_status read_spans(struct prof_scope *scope, struct prof_capture
     enum prof_status status = where ? prof_event_rows(capture, &query, add_scope_range, scope, err)
                                     : prof_out_of_memory(err);
     sqlite3_free(where);
+    join_spans(scope);
     return status;
 }
 
