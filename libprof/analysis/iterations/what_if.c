@@ -248,7 +248,8 @@ static bool predict_bare(struct model *m, const struct prof_edit *edit,
         !replay_without(m, edit, recording->known ? recording->likely : 0, &likely))
         return false;
     double low = most.low * m->bare_scale, high = least.high * m->bare_scale;
-    if (!recording->bounded && most.median < (1 - FAITHFUL) * least.median) {
+    bool changes = fabs(row->saved_ns) >= 1; /* else it is what was recorded */
+    if (changes && !recording->bounded && most.median < (1 - FAITHFUL) * least.median) {
         row->predicted_ns = row->low_ns = row->high_ns = row->saved_ns = row->speedup = NAN;
         row->bare_low_ns = low;
         row->bare_high_ns = high;
