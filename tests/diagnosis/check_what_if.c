@@ -18,6 +18,7 @@ struct shape_of_step {
     bool upload_is_async;
     bool overlaps; /* kernels of one stream, as nodes of a graph do */
     int64_t first; /* of the first step: what its last kernel takes */
+    bool blocking; /* each launch returns when its kernel is done */
 };
 
 static const struct shape_of_step usual = {.upload = 300 * US,
@@ -26,6 +27,17 @@ static const struct shape_of_step usual = {.upload = 300 * US,
                                            .host = 200 * US,
                                            .launch = 4 * US,
                                            .small = 24};
+
+static void run_kernel(struct scene *s, const struct shape_of_step *step, int config, int64_t takes)
+{
+    scene_kernel(s, 0, config, takes);
+    if (!step->blocking)
+        return;
+    scene_sync(s);
+    scene_sql(s, "UPDATE kernel SET api_duration = api_lead - start + (SELECT start + duration "
+                 "FROM sync ORDER BY id DESC LIMIT 1) WHERE id = (SELECT max(id) FROM kernel)");
+    scene_sql(s, "DELETE FROM sync WHERE id = (SELECT max(id) FROM sync)");
+}
 
 static struct prof_capture *run_steps(const struct shape_of_step *step, int steps)
 {
@@ -43,9 +55,9 @@ static struct prof_capture *run_steps(const struct shape_of_step *step, int step
             scene_copy(&s, 0, SCENE_UP, SCENE_PINNED, 1 << 22, step->upload,
                        !step->upload_is_async);
         for (int i = 0; i < 2 && step->product; i++)
-            scene_kernel(&s, 0, product, step->product);
+            run_kernel(&s, step, product, step->product);
         for (int i = 0; i < step->small; i++)
-            scene_kernel(&s, 0, small, 3 * US);
+            run_kernel(&s, step, small, 3 * US);
         if (!k && step->first)
             scene_kernel(&s, 0, product, step->first);
         scene_sync(&s);
@@ -74,21 +86,21 @@ static const struct known_change {
 } known_changes[] = {
     {"kernel:*gemm*=0.5x",
      NULL,
-     {300 * US, 200 * US, 150 * US, 200 * US, 4 * US, 24, false, false, 0}},
+     {300 * US, 200 * US, 150 * US, 200 * US, 4 * US, 24, false, false, 0, false}},
     {"kernel:big_gemm<float>=100us",
      NULL,
-     {300 * US, 100 * US, 150 * US, 200 * US, 4 * US, 24, false, false, 0}},
-    {"h2d=0", NULL, {0, 400 * US, 150 * US, 200 * US, 4 * US, 24, false, false, 0}},
-    {"memcpy=2x", NULL, {600 * US, 400 * US, 150 * US, 200 * US, 4 * US, 24, false, false, 0}},
-    {"async:h2d", NULL, {300 * US, 400 * US, 150 * US, 200 * US, 4 * US, 24, true, false, 0}},
-    {"alloc=0", NULL, {300 * US, 400 * US, 0, 200 * US, 4 * US, 24, false, false, 0}},
-    {"host=0.5x", NULL, {300 * US, 400 * US, 150 * US, 100 * US, 4 * US, 24, false, false, 0}},
+     {300 * US, 100 * US, 150 * US, 200 * US, 4 * US, 24, false, false, 0, false}},
+    {"h2d=0", NULL, {0, 400 * US, 150 * US, 200 * US, 4 * US, 24, false, false, 0, false}},
+    {"memcpy=2x", NULL, {600 * US, 400 * US, 150 * US, 200 * US, 4 * US, 24, false, false, 0, false}},
+    {"async:h2d", NULL, {300 * US, 400 * US, 150 * US, 200 * US, 4 * US, 24, true, false, 0, false}},
+    {"alloc=0", NULL, {300 * US, 400 * US, 0, 200 * US, 4 * US, 24, false, false, 0, false}},
+    {"host=0.5x", NULL, {300 * US, 400 * US, 150 * US, 100 * US, 4 * US, 24, false, false, 0, false}},
     {"kernel:add_bias=0",
      NULL,
-     {300 * US, 400 * US, 150 * US, 200 * US, 4 * US, 0, false, false, 0}},
+     {300 * US, 400 * US, 150 * US, 200 * US, 4 * US, 0, false, false, 0, false}},
     {"kernel:*gemm*=0.25x",
      "alloc=0",
-     {300 * US, 100 * US, 0, 200 * US, 4 * US, 24, false, false, 0}},
+     {300 * US, 100 * US, 0, 200 * US, 4 * US, 24, false, false, 0, false}},
 };
 
 /* Within 2 %, and the critical path adds up. */
@@ -110,6 +122,27 @@ START_TEST(a_change_is_predicted)
         sum += row->share[limit];
     ck_assert(fabs(sum - 1) < 1e-9);
     ck_assert(row->low_ns <= row->predicted_ns && row->predicted_ns <= row->high_ns);
+    prof_what_if_free(&got);
+    prof_what_if_free(&is);
+    prof_close(before);
+    prof_close(after);
+}
+END_TEST
+
+/* A launch that runs its kernel gets shorter with it: the kernel limits, not the launch. */
+START_TEST(a_blocking_launch_takes_as_long_as_its_kernel)
+{
+    struct shape_of_step slow = usual, fast = usual;
+    slow.blocking = fast.blocking = true;
+    slow.small = fast.small = 0; /* else what recording takes of a launch counts */
+    fast.product /= 2;
+    struct prof_capture *before = run_steps(&slow, STEPS), *after = run_steps(&fast, STEPS);
+    struct prof_what_if got = predict(before, "kernel:*gemm*=0.5x", NULL);
+    struct prof_what_if is = predict(after, NULL, NULL);
+    ck_assert(fabs(got.replayed_ns / got.median_ns - 1) < 1e-6);
+    ck_assert_int_eq(got.limit, PROF_LIMIT_KERNEL);
+    ck_assert_msg(fabs(got.rows[0].predicted_ns / is.median_ns - 1) < 0.02, "%.1f us, is %.1f us",
+                  got.rows[0].predicted_ns / 1e3, is.median_ns / 1e3);
     prof_what_if_free(&got);
     prof_what_if_free(&is);
     prof_close(before);
@@ -406,6 +439,7 @@ START_TEST(without_iterations_nothing_is_predicted)
 END_TEST
 
 CHECK_MAIN_LOOPS("what-if", {a_change_is_predicted, sizeof known_changes / sizeof known_changes[0]},
+                 {a_blocking_launch_takes_as_long_as_its_kernel, 1},
                  {the_part_of_the_host_is_known, 1}, {fused_launches_are_saved, 1},
                  {waiting_for_another_stream_is_no_launch_overhead, 2},
                  {a_change_is_predicted_without_recording, 4},

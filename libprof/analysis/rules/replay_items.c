@@ -312,8 +312,17 @@ static bool find_typical_latency(struct prof_replay *r)
     return ok;
 }
 
-/* Launches that are long while many operations are queued in their stream return when one of these
- * ends. */
+/* A call that runs its kernel, as with CUDA_LAUNCH_BLOCKING or on a CPU: most of it is the
+ * operation, which is over when it returns. */
+static bool runs_within_call(const struct prof_replay_item *item)
+{
+    return item->known_call && item->duration >= PROF_NEAR_NS &&
+           item->op_duration >= item->duration / 2 && item->op_start >= item->start &&
+           item->op_start + item->op_duration <= item->start + item->duration;
+}
+
+/* Launches that are long return when an operation ends: their own, if it ran within the call; where
+ * many operations are queued in their stream, one of these. */
 static bool find_blocked(struct prof_replay *r)
 {
     struct queue {
@@ -337,7 +346,9 @@ static bool find_blocked(struct prof_replay *r)
             queue->tail = next[queue->tail];
             queue->depth--;
         }
-        if (item->known_call && item->duration >= PROF_NEAR_NS && queue->depth >= FULL_QUEUE)
+        if (runs_within_call(item))
+            item->released_by = (uint32_t)i;
+        else if (item->known_call && item->duration >= PROF_NEAR_NS && queue->depth >= FULL_QUEUE)
             item->released_by = ended;
         next[i] = PROF_NO_ITEM;
         if (queue->tail == PROF_NO_ITEM)
