@@ -283,7 +283,7 @@ struct counters_options {
 };
 
 /* --stalls: what costs less than 1 % (docs/lab/performance.md) */
-#define STALLS_PERIOD "65536"
+#define STALLS_PERIOD "1048576"
 #define STALLS_MOST_PERIOD (1u << 31)
 
 struct counters {

@@ -110,7 +110,7 @@ class Stalls(replay.Case):
                                  .fetchall(), [("/tmp/src/lines.cu",)])
                 self.assertEqual(db.execute("SELECT period, samples, dropped, of_system, full, left_out, native "
                                             "FROM stall_context s JOIN context c ON c.id = s.context").fetchall(),
-                                 [(65536, 1000, 40, 60, 0, 0, 1)])
+                                 [(1048576, 1000, 40, 60, 0, 0, 1)])
                 self.assertEqual(self.one(db, "SELECT count(*) FROM kernel"), 3)
                 self.assert_conserved(db)
 
@@ -325,7 +325,7 @@ class Stalls(replay.Case):
         self.assertIn("0x100", text)
         self.assertNotIn("lines.cu:11", text)
         self.assertIn("25 of 500 samples of instructions are missing: sample less often, as with "
-                      "--stalls=262144", " ".join(text.split()))
+                      "--stalls=4194304", " ".join(text.split()))
 
     def test_recorded(self):
         """Six kernels of targets/stalls.cu as an H200 sampled them: the reason and the line are right."""
