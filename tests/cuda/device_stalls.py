@@ -19,6 +19,7 @@ import time
 
 import stall_marks
 
+PERIOD = "--stalls=65536"  # these kernels run for milliseconds in all: the default period would give them few samples
 LEAST_RIGHT, LEAST_WITHIN, MOST_MEDIAN = 11 / 12, 0.9, 2.0
 
 
@@ -48,7 +49,7 @@ def bound_factor(perfkit, capture, folder, kernel):
 
 def record(perfkit, program, folder):
     captures = []
-    for name, options in (("stalls", ["--stalls"]), ("bare", [])):
+    for name, options in (("stalls", [PERIOD]), ("bare", [])):
         captures.append(os.path.join(folder, name + ".sqlite"))
         subprocess.check_call([perfkit, "run", "-q", "-f", "-o", captures[-1], *options, "--", program, "all", "10"])
     return captures
@@ -58,7 +59,7 @@ def short_samples(perfkit, program, folder, *end):
     """Samples of a program of some 0.1 s of kernels, and how long it ran."""
     capture = os.path.join(folder, "short.sqlite")
     begun = time.monotonic()
-    subprocess.check_call([perfkit, "run", "-q", "-f", "-o", capture, "--stalls", "--", program,
+    subprocess.check_call([perfkit, "run", "-q", "-f", "-o", capture, PERIOD, "--", program,
                            "fma_chain,barriers,doubles", "20", *end], timeout=300)
     took = time.monotonic() - begun
     db = sqlite3.connect(capture)
