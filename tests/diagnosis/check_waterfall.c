@@ -106,6 +106,34 @@ START_TEST(what_the_host_does_between_calls)
 }
 END_TEST
 
+/* However many calls there are between two launches, each is time of its own state. */
+START_TEST(each_of_many_calls_has_its_state)
+{
+    enum { PAIRS = 500 };
+    struct scene s;
+    struct prof_capture *capture;
+    struct prof_facts f;
+    scene_open(&s, "cuda", "gpu");
+    int config = scene_config(&s, "k", 8, 256, 32);
+    scene_kernel(&s, 0, config, 1 * US);
+    scene_host(&s, 30 * US);
+    for (int i = 0; i < PAIRS; i++) {
+        scene_call(&s, "cudaMalloc", 40 * US);
+        scene_host(&s, 30 * US);
+        scene_call(&s, "cudaFree", 80 * US);
+        scene_host(&s, 30 * US);
+    }
+    scene_kernel(&s, 0, config, 1 * US);
+    scene_sync(&s);
+    load(&s, &capture, &f);
+    const int64_t *slice = f.devices.data[0].slice_ns;
+    ck_assert_int_eq(slice[PROF_SLICE_ALLOC], PAIRS * 120 * US);
+    ck_assert_int_le(slice[PROF_SLICE_HOST], PAIRS * 62 * US);
+    ck_assert_int_eq(sum_of(&f.devices.data[0]), f.end - f.begin);
+    unload(capture, &f);
+}
+END_TEST
+
 /* After a copy that the host waits for, each launch finds the device idle until one is queued. */
 START_TEST(a_wait_costs_until_the_host_is_ahead)
 {
@@ -421,8 +449,9 @@ START_TEST(what_is_judged_lies_within_the_filter)
 END_TEST
 
 CHECK_MAIN_LOOPS("waterfall", {each_instant_has_its_state, 1},
-                 {what_the_host_does_between_calls, 1}, {a_wait_costs_until_the_host_is_ahead, 1},
-                 {what_has_arrived_is_queued, 1}, {states_add_up_and_the_replay_reproduces, 20},
+                 {what_the_host_does_between_calls, 1}, {each_of_many_calls_has_its_state, 1},
+                 {a_wait_costs_until_the_host_is_ahead, 1}, {what_has_arrived_is_queued, 1},
+                 {states_add_up_and_the_replay_reproduces, 20},
                  {the_part_that_repeats_is_judged, 2}, {counts_do_not_follow_the_device, 2},
                  {a_break_takes_no_count, 2}, {findings_tell_the_waterfall, 1},
                  {filters_that_leave_work_out_are_not_judged, 1},

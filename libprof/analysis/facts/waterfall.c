@@ -127,8 +127,6 @@ static bool typical_idle_finish(const struct typical_idle *idle,
 /* Shorter pauses of the host between two launches are what launching costs it: the program's own
  * way to the call. */
 #define BETWEEN_LAUNCHES_NS 20000
-/* Host calls looked at per gap; more of them in one gap are the same mixture. */
-#define CALLS_PER_GAP 64
 #define NOT_BEHIND UINT32_MAX
 #define BEHIND_A_WAIT (UINT32_MAX - 1)
 /* Kernels that repeat in turn and still are a row: split-K and its reduction. */
@@ -369,7 +367,7 @@ static void spend_host(struct work *w, struct sweep *s, int64_t begin, int64_t e
     size_t count;
     const struct prof_call *calls = prof_facts_calls(w->facts, op->thread, &count);
     size_t at = calls_before(calls, count, end);
-    for (int looked = 0; at && end > begin && looked < CALLS_PER_GAP; looked++) {
+    while (at && end > begin) {
         const struct prof_call *call = &calls[--at];
         int64_t call_end = prof_add(call->start, call->duration);
         int64_t after = bubble_of(s, call, call_end);
