@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "libprof/analysis/iterations/iterations.h"
 #include "libprof/base/distribution.h"
@@ -274,6 +275,89 @@ START_TEST(the_first_cause_is_named)
 }
 END_TEST
 
+static const struct prof_iteration_why *why_of(size_t step)
+{
+    struct prof_error err = {0};
+    struct prof_iteration_choice explain = {.number = (int64_t)step + 1};
+    ck_assert_msg(!prof_iteration_list(capture, NULL, &explain, &list, &err), "%s", err.message);
+    ck_assert_uint_eq(list.why_count, 1);
+    ck_assert_msg(list.whys[0].has_cause, "%s", list.whys[0].seen);
+    return &list.whys[0];
+}
+
+/* Hundreds of calls before one launch are as much a cause as one. */
+START_TEST(many_calls_before_a_launch_are_a_cause)
+{
+    enum { SLOW = 40, CALLS = 90 };
+    struct scene s;
+    scene_open(&s, "cuda", "gpu");
+    int config = scene_config(&s, "work", 64, 256, 32);
+    for (int k = 0; k < STEPS; k++) {
+        scene_push(&s, "step");
+        for (int i = 0; k == SLOW && i < CALLS; i++) {
+            scene_call(&s, "cudaMalloc", 40 * US);
+            scene_host(&s, 2 * US);
+            scene_call(&s, "cudaFree", 80 * US);
+            scene_host(&s, 2 * US);
+        }
+        scene_kernel(&s, 0, config, (300 + k % 7) * US);
+        scene_sync(&s);
+        scene_pop(&s);
+    }
+    capture = scene_close(&s);
+    const struct prof_iteration_why *why = why_of(SLOW);
+    ck_assert_int_eq(why->parts[why->cause].kind, PROF_PART_OF_ALLOC);
+    ck_assert_str_eq(why->parts[why->cause].name, "cudaMalloc");
+    ck_assert_int_eq(why->parts[why->cause].ns, CALLS * 40 * US);
+    ck_assert_msg(strstr(why->seen, "called 90 times, usually never"), "%s", why->seen);
+    parts_add_up(why);
+    drop();
+}
+END_TEST
+
+/* The host compiles, is blocked for a moment, and compiles again before it launches. */
+START_TEST(own_work_has_the_line_of_what_ends_it)
+{
+    enum { SLOW = 40 };
+    struct scene s;
+    scene_open(&s, "cuda", "gpu");
+    int config = scene_config(&s, "work", 64, 256, 32);
+    scene_sql(&s,
+              "INSERT INTO string(id, value) VALUES(901, 'train'), (902, '/home/me/train.c'), "
+              "(903, 'compile_program');"
+              "INSERT INTO module(id, process, path, address, bytes) "
+              "VALUES(9, 1, '/usr/lib/libcompiler.so.12', 4096, 4096);"
+              "INSERT INTO frame(id, process, kind, address, module) VALUES(1, 1, 1, 1, NULL), "
+              "(2, 1, 1, 2, NULL), (3, 1, 1, 5000, 9);"
+              "INSERT INTO symbol(frame, level, function, file, line) VALUES(1, 0, 901, 902, 40), "
+              "(2, 0, 901, 902, 30), (3, 0, 903, NULL, NULL);"
+              "INSERT INTO stack(id, parent, frame, depth) VALUES(1, NULL, 1, 1), "
+              "(2, NULL, 2, 1), (3, 2, 3, 2);");
+    for (int k = 0; k < STEPS; k++) {
+        scene_push(&s, "step");
+        for (int i = 0; k == SLOW && i < 21; i++) {
+            scene_sql(&s,
+                      "INSERT INTO cpu_sample(start, thread, kind, duration, weight, stack) "
+                      "VALUES(%lld, 1, %d, %s, 100000, 3)",
+                      (long long)s.host, i == 10 ? 2 : 1, i == 10 ? "100000" : "NULL");
+            scene_host(&s, 100 * US);
+        }
+        scene_kernel(&s, 0, config, (300 + k % 7) * US);
+        scene_sync(&s);
+        scene_pop(&s);
+    }
+    scene_sql(&s, "UPDATE kernel SET stack = 1");
+    capture = scene_close(&s);
+    const struct prof_iteration_why *why = why_of(SLOW);
+    ck_assert_int_eq(why->parts[why->cause].kind, PROF_PART_OF_HOST);
+    ck_assert_str_eq(why->place.line, "train (train.c:40)");
+    ck_assert(why->place.line_ends_it);
+    ck_assert_msg(strstr(why->seen, "train (train.c:30), computing, in libcompiler.so.12"), "%s",
+                  why->seen);
+    drop();
+}
+END_TEST
+
 /* Where nothing is wrong, at most 1 % is beyond the fence; exponential values are the worst that
  * are looked at. */
 START_TEST(the_fence_holds_what_is_usual)
@@ -311,4 +395,6 @@ CHECK_MAIN_LOOPS("iteration_rows", {each_row_is_what_the_step_did, 1},
                  {queued_work_is_its_iterations, 1}, {iterations_end_inside_calls, 1},
                  {iterations_overlap, 1}, {without_launches_the_time_in_calls_is_not_known, 1},
                  {what_comes_back_and_what_grows, 1}, {nothing_repeats, 1},
-                 {the_fence_holds_what_is_usual, 1}, {the_first_cause_is_named, 4 * SLOW_KINDS})
+                 {the_fence_holds_what_is_usual, 1}, {many_calls_before_a_launch_are_a_cause, 1},
+                 {own_work_has_the_line_of_what_ends_it, 1},
+                 {the_first_cause_is_named, 4 * SLOW_KINDS})

@@ -2,6 +2,7 @@
  * memory that moved, and what samples of the processors say of the thread. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "libprof/analysis/iterations/iterations.h"
 #include "libprof/analysis/rules/judge.h"
@@ -200,6 +201,71 @@ bool prof_overlay_at(const struct prof_overlays *o, uint32_t thread, enum prof_s
     return false;
 }
 
+/* Whose samples are looked at, and when. */
+struct sampled {
+    const struct prof_overlays *overlays;
+    struct prof_stacks *stacks;
+    uint32_t thread;
+    int64_t begin, end;
+};
+
+/* For how much of that a sample stands. */
+static int64_t sampled_ns(const struct sampled *of, const struct overlay_sample *sample)
+{
+    if (sample->thread != of->thread || sample->end <= of->begin || sample->begin >= of->end ||
+        sample->kind < WIRE_CPU_USER || sample->kind > WIRE_CPU_KERNEL)
+        return 0;
+    if (sample->end - sample->begin == 1)
+        return sample->weight > 0 ? sample->weight : 0;
+    return prof_min(sample->end, of->end) - prof_max(sample->begin, of->begin);
+}
+
+/* The path of the innermost library on a stack that is more than every program's; NULL = none.
+ * Borrowed of the stacks. */
+static const char *innermost_library(struct prof_stacks *stacks, int64_t stack)
+{
+    const struct prof_frame *frames;
+    for (size_t i = prof_stack_frames(stacks, stack, &frames); i--;)
+        if (frames[i].module && prof_frame_nearness(&frames[i]) != PROF_NEAR_RUNTIME)
+            return frames[i].module;
+    return NULL;
+}
+
+/* A place and what the thread did there, as a number; 0: not known. */
+static uint64_t sampled_place(const struct sampled *of, const struct overlay_sample *sample)
+{
+    const struct prof_frame *place = prof_stack_place(of->stacks, sample->stack);
+    return place ? ((uint64_t)place->number + 1) << 3 | (uint64_t)sample->kind : 0;
+}
+
+/* Where most of the time was spent, as sampled_place; if `at` is such a number, the path of the
+ * library where most of the time there was spent, as an address. 0: not known. */
+static uint64_t most_sampled(const struct sampled *of, uint64_t at)
+{
+    struct prof_map sums = {0};
+    uint64_t found = 0;
+    int64_t most = 0;
+    for (size_t i = 0; i < of->overlays->samples.count; i++) {
+        const struct overlay_sample *sample = &of->overlays->samples.data[i];
+        if (sample->begin >= of->end)
+            break;
+        int64_t ns = sampled_ns(of, sample);
+        uint64_t key = ns ? sampled_place(of, sample) : 0;
+        if (!key || (at && key != at))
+            continue;
+        if (at)
+            key = (uint64_t)(uintptr_t)innermost_library(of->stacks, sample->stack);
+        uint64_t *known = prof_map_get(&sums, key);
+        int64_t sum = prof_add(known ? (int64_t)*known : 0, ns);
+        if (prof_map_put(&sums, key, (uint64_t)sum) && sum > most) {
+            most = sum;
+            found = key;
+        }
+    }
+    prof_map_free(&sums);
+    return found;
+}
+
 bool prof_overlays_place(const struct prof_overlays *o, struct prof_capture *capture,
                          uint32_t thread, int64_t begin, int64_t end, char *out, size_t size)
 {
@@ -207,41 +273,22 @@ bool prof_overlays_place(const struct prof_overlays *o, struct prof_capture *cap
                                         [WIRE_CPU_KERNEL] = "inside the operating system",
                                         [WIRE_CPU_BLOCKED] = "blocked",
                                         [WIRE_CPU_PREEMPTED] = "waiting for a processor"};
-    struct prof_stacks *stacks = NULL;
-    struct prof_map weights = {0}; /* place, kind -> ns */
-    const struct prof_frame *best = NULL;
-    int64_t most = 0;
-    int kind = 0;
-    if (prof_capture_stacks(capture, &stacks, NULL) || !stacks)
+    struct sampled of = {.overlays = o, .thread = thread, .begin = begin, .end = end};
+    const struct prof_frame *places;
+    if (prof_capture_stacks(capture, &of.stacks, NULL) || !of.stacks)
         return false;
-    for (size_t i = 0; i < o->samples.count && o->samples.data[i].begin < end; i++) {
-        const struct overlay_sample *sample = &o->samples.data[i];
-        if (sample->thread != thread || sample->end <= begin || sample->kind < WIRE_CPU_USER ||
-            sample->kind > WIRE_CPU_KERNEL)
-            continue;
-        const struct prof_frame *place = prof_stack_place(stacks, sample->stack);
-        uint64_t key = place ? (uint64_t)place->number << 3 | (uint64_t)sample->kind : 0;
-        uint64_t *known = place ? prof_map_get(&weights, key) : NULL;
-        int64_t weight = sample->end - sample->begin > 1
-                             ? (sample->end < end ? sample->end : end) -
-                                   (sample->begin > begin ? sample->begin : begin)
-                             : sample->weight;
-        int64_t sum = prof_add(known ? (int64_t)*known : 0, weight > 0 ? weight : 0);
-        if (!place || sum <= 0 || !prof_map_put(&weights, key, (uint64_t)sum) || sum <= most)
-            continue;
-        const struct prof_frame *places;
-        most = sum;
-        best = prof_stacks_places(stacks, &places) > place->number ? &places[place->number] : NULL;
-        kind = sample->kind;
-    }
-    prof_map_free(&weights);
-    if (!best)
+    uint64_t most = most_sampled(&of, 0);
+    if (!most || prof_stacks_places(of.stacks, &places) < most >> 3)
         return false;
     char name[96];
-    struct prof_frame place = *best;
+    struct prof_frame place = places[(most >> 3) - 1];
+    const char *library = (const char *)(uintptr_t)most_sampled(&of, most);
     snprintf(name, sizeof name, "%s", prof_short_name(place.function).text);
     place.function = name;
     prof_frame_text(&place, out, size);
-    prof_append(out, size, ", %s", words[kind]);
+    prof_append(out, size, ", %s", words[most & 7]);
+    if (library && (!place.module || strcmp(library, place.module) != 0))
+        prof_append(out, size, ", in %s",
+                    strrchr(library, '/') ? strrchr(library, '/') + 1 : library);
     return true;
 }

@@ -239,6 +239,18 @@ void prof_say_cause(const struct prof_explaining *w, const struct prof_dissected
         PROF_SAY_WHY(why, ", in %s", place);
 }
 
+/* When the host's own work ends that a piece is part of: with the call that has a line. What else
+ * the thread did meanwhile, as a wait for a lock, is cut out of that work. */
+static int64_t end_of_own_work(const struct prof_explaining *w, const struct prof_dissected *one,
+                               const struct prof_part_piece *piece)
+{
+    const struct prof_part_piece *end = one->pieces.data + one->pieces.count;
+    while (piece + 1 < end && piece[1].begin == piece->end && piece[1].thread == piece->thread &&
+           !piece[1].call && w->parts.parts.data[piece[1].part].kind > PROF_PART_OF_MEMSET)
+        piece++;
+    return piece->end;
+}
+
 void prof_place_piece(const struct prof_explaining *w, const struct prof_dissected *one,
                       const struct prof_part_piece *piece, enum prof_part_kind kind,
                       struct prof_place *place)
@@ -272,6 +284,8 @@ void prof_place_piece(const struct prof_explaining *w, const struct prof_dissect
             place->start_ns = calls[low - 1].start;
             place->duration_ns = calls[low - 1].duration;
         }
+    } else {
+        place->duration_ns = end_of_own_work(w, one, piece) - piece->begin;
     }
     prof_range_path_text(f, (uint32_t)place->thread, piece->begin, place->path, sizeof place->path);
 }
