@@ -416,6 +416,45 @@ START_TEST(indexing_by_a_mask_goes_with_its_wait)
 }
 END_TEST
 
+/* Another thread's kernels, launched meanwhile, do not go with the operator that waits. */
+START_TEST(another_threads_kernels_do_not_go)
+{
+    struct scene s;
+    struct prof_findings findings;
+    scene_open(&s, "cuda", "gpu");
+    int config = scene_config(&s, MUL, 1320, 256, 32), other = scene_config(&s, ADD, 1320, 256, 32);
+    scene_second(&s, false, false);
+    for (int i = 0; i < STEPS; i++) {
+        scene_push(&s, "step");
+        for (int k = 0; k < 3; k++) {
+            scene_push(&s, "aten::nonzero");
+            scene_kernel(&s, 0, config, 20 * US);
+            int64_t meanwhile = s.host;
+            scene_as(&s, 1);
+            scene_host(&s, meanwhile - s.host);
+            scene_kernel(&s, 0, other, 50 * US);
+            scene_as(&s, 0);
+            scene_host(&s, 100 * US);
+            scene_copy(&s, 0, SCENE_DOWN, SCENE_PINNED, 8, 2 * US, true);
+            scene_pop(&s);
+        }
+        scene_pop(&s);
+    }
+    struct prof_capture *capture = scene_findings(&s, &findings);
+    findings_list(&findings);
+    findings_check(&findings);
+    const struct prof_finding *finding = finding_of(&findings, "scalar-readback");
+    ck_assert_ptr_nonnull(finding);
+    double kernels = 0;
+    for (size_t i = 0; i < finding->number_count; i++)
+        kernels +=
+            strcmp(finding->numbers[i].name, "saved_kernel_ns") ? 0 : finding->numbers[i].value;
+    ck_assert_double_gt(kernels, 0);
+    ck_assert_double_le(kernels, STEPS * 3 * (double)(20 * US));
+    scene_done(capture, &findings);
+}
+END_TEST
+
 CHECK_MAIN_LOOPS("frameworks", {an_expression_is_a_chain, 1},
                  {few_or_unknown_kernels_are_no_chain, 2},
                  {a_softmax_between_products_is_attention, 4},
@@ -423,5 +462,6 @@ CHECK_MAIN_LOOPS("frameworks", {an_expression_is_a_chain, 1},
                  {names_tell_whose_kernel_it_is, 1}, {a_librarys_streams_are_its_own, 2},
                  {uploads_that_come_alike_may_all_go, 3}, {updates_in_a_row_are_a_list, 3},
                  {pauses_behind_an_upload_go_with_it, 2},
-                 {indexing_by_a_mask_goes_with_its_wait, 2}, {an_operator_brings_its_remedy, 1},
+                 {indexing_by_a_mask_goes_with_its_wait, 2},
+                 {another_threads_kernels_do_not_go, 1}, {an_operator_brings_its_remedy, 1},
                  {the_engines_ranges_are_no_iterations, 1})

@@ -149,6 +149,7 @@ struct makers {
     struct prof_map made;               /* thread << 8 | remedy, where there are any */
     const struct prof_range_node *last; /* range of the operation before */
     const struct prof_range_node *gone; /* the last operator that goes, with x[mask] around it */
+    uint32_t gone_thread;
     int64_t row;                        /* updates up to now with no other operation between */
     struct use pending;                 /* of them those that are not counted yet */
     uint32_t row_thread;
@@ -194,9 +195,12 @@ static void sum_operation(struct makers *m, const struct prof_op *op, enum prof_
     const struct prof_range_node *node =
         find_remedy_range(ranges, m->of_text, m->what, op->thread, op->call);
     unsigned char number = node ? m->of_text[node->group] : 0;
-    if (number && remedies[number - 1].kind == GOES)
+    if (number && remedies[number - 1].kind == GOES) {
         m->gone = with_indexing(f, node);
-    if (kernel && m->goes_ns && m->gone && op->call >= m->gone->begin && op->call < m->gone->end)
+        m->gone_thread = op->thread;
+    }
+    if (kernel && m->goes_ns && m->gone && op->thread == m->gone_thread &&
+        op->call >= m->gone->begin && op->call < m->gone->end)
         m->goes_ns[op->shape] += op->duration;
     if (!counts)
         return;
