@@ -72,7 +72,7 @@ static _Atomic uint32_t unloading; /* threads that end contexts: CUPTI is not ca
 static _Atomic bool fetching, fetch_now;
 enum { RUNNING, LEAVING, LEFT };
 static _Atomic uint32_t leaving; /* LEFT: CUPTI is not called any more */
-/* Were the GPUs, when the call that ends contexts began? */
+/* Were the GPUs known to be, when the call that ends contexts began? */
 static _Thread_local bool idle_at_entry __attribute__((tls_model("initial-exec")));
 
 /* Helper thread */
@@ -313,13 +313,17 @@ static void end_sampling(struct sampled_context *context, bool idle)
         atomic_store(&context->state, ENDED);
         return;
     }
-    last_samples_missing();
+    if (collector_recording())
+        last_samples_missing();
     leave_context(context, MADE);
 }
 
+/* Outside of a call that ends contexts nothing is known of the GPU, and the helper thread may call
+ * CUPTI for the context. */
 void cuda_stalls_context_ends(CUcontext handle)
 {
-    bool safe = idle_at_entry && !atomic_load(&fetching) && atomic_load(&leaving) == RUNNING;
+    bool safe = atomic_load(&unloading) && idle_at_entry && !atomic_load(&fetching) &&
+                atomic_load(&leaving) == RUNNING;
     for (uint32_t i = 0; wanted && i < CONTEXTS; i++) {
         if (contexts[i].handle == handle)
             end_sampling(&contexts[i], safe);
@@ -554,7 +558,8 @@ void cuda_stalls_on_callback(enum cuda_domain domain, uint32_t cbid, const CUpti
     }
     atomic_store(&fetch_now, true);
     cuda_flush_wait_tick();
-    idle_at_entry = !cuda_buffers_oldest();
+    /* Kernels outside of a recording window have no records, and samples would not be kept. */
+    idle_at_entry = collector_recording() && !cuda_buffers_oldest();
     atomic_fetch_add(&unloading, 1);
     for (int i = 0; atomic_load(&fetching) && i < 200; i++)
         cuda_pause(1000000);

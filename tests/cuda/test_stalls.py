@@ -265,6 +265,23 @@ class Stalls(replay.Case):
         self.assertEqual([note[:40] for note in self.later_notes(db)], ["the last tenth of a second of stall reas"])
         self.assertEqual(self.one(db, "SELECT count(*) FROM kernel"), 2)
 
+    def test_context_ends_unwatched(self):
+        """What is not known to be idle may be at work, and ending its sampling would wait for that: a context that
+        ends outside of a call, or outside of a recording window."""
+        for inside in (False, True):
+            out = Script()
+            begin_context(out, 1)
+            out.callback(CTX_DESTROY, domain=DRIVER_DOMAIN, site=0)
+            if inside:
+                out.callback(DESTROY_STARTING, context=1, handle=0x7000)
+            out.callback(CTX_DESTROY, domain=DRIVER_DOMAIN, site=1)
+            if not inside:
+                out.callback(DESTROY_STARTING, context=1, handle=0x7000)
+            out.launch("plain")
+            options = ("--stalls", "--capture-range=cudaProfilerApi")[:1 + inside]
+            db = self.stalls(out.finish(), pm="pc_work=1", options=options)
+            self.assertEqual(len(self.later_notes(db)), not inside)
+
     def test_capture_range(self):
         """Samples outside of what is to be recorded are left out."""
         for opened in (False, True):

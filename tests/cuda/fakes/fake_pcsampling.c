@@ -10,7 +10,8 @@
  *   pc_get=N        the result of cuptiPCSamplingGetData (999: another process samples)
  *   pc_hang=1       cuptiPCSamplingGetData does not return
  *   pc_full=1       the hardware's buffer is found full once
- *   pc_late=1       samples come only when sampling ends */
+ *   pc_late=1       samples come only when sampling ends
+ *   pc_work=1       a kernel runs for ever: cuptiPCSamplingDisable does not return */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -220,6 +221,8 @@ CALL(PCSamplingDisable, struct pc_context)
     struct sampled *context = context_of(p->context);
     if (!context)
         abort();
+    while (fake_pm_knob("pc_work", 0))
+        pause();
     if (context->last)
         deliver(context, context->last);
     context->handle = NULL;
