@@ -389,7 +389,8 @@ enum prof_nearness prof_frame_nearness(const struct prof_frame *frame)
     bool installed = is_installed(frame);
     if (is_runtime(frame) || is_glue(frame, NULL))
         return PROF_NEAR_RUNTIME;
-    if (frame->file && frame->line != PROF_UNKNOWN)
+    bool generated = !frame->module; /* a function of Python, which may lack the line only */
+    if (frame->file && (generated || frame->line != PROF_UNKNOWN))
         return installed ? PROF_NEAR_LIBRARY_LINE : PROF_NEAR_OWN_LINE;
     if (frame->named)
         return installed ? PROF_NEAR_LIBRARY_NAME : PROF_NEAR_OWN_NAME;

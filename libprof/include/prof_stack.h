@@ -146,7 +146,7 @@ size_t prof_stack_frames(struct prof_stacks *stacks, int64_t stack,
 
 /* How near a frame is to the person who reads: lines of the program itself, then of what is
  * installed (the system's libraries, Python's packages), then functions without a line in the same
- * order. By the paths of the module and the file. */
+ * order; a function of Python counts as a line. By the paths of the module and the file. */
 enum prof_nearness {
     PROF_NEAR_OWN_LINE,
     PROF_NEAR_LIBRARY_LINE,

@@ -207,6 +207,7 @@ struct sampled {
     struct prof_stacks *stacks;
     uint32_t thread;
     int64_t begin, end;
+    int64_t stack; /* set: of a sample where most of the time was spent */
 };
 
 /* For how much of that a sample stands. */
@@ -240,7 +241,7 @@ static uint64_t sampled_place(const struct sampled *of, const struct overlay_sam
 
 /* Where most of the time was spent, as sampled_place; if `at` is such a number, the path of the
  * library where most of the time there was spent, as an address. 0: not known. */
-static uint64_t most_sampled(const struct sampled *of, uint64_t at)
+static uint64_t most_sampled(struct sampled *of, uint64_t at)
 {
     struct prof_map sums = {0};
     uint64_t found = 0;
@@ -260,10 +261,25 @@ static uint64_t most_sampled(const struct sampled *of, uint64_t at)
         if (prof_map_put(&sums, key, (uint64_t)sum) && sum > most) {
             most = sum;
             found = key;
+            of->stack = sample->stack;
         }
     }
     prof_map_free(&sums);
     return found;
+}
+
+/* Does the interpreter run functions of Python there that nothing names? What `-X perf` names is in
+ * no module and has a file. */
+static bool hides_python(struct prof_stacks *stacks, int64_t stack)
+{
+    const struct prof_frame *frames;
+    size_t count = prof_stack_frames(stacks, stack, &frames);
+    bool interprets = false, named = false;
+    for (size_t i = 0; i < count; i++) {
+        interprets |= prof_frame_is_interpreter(&frames[i]);
+        named |= !frames[i].module && frames[i].file;
+    }
+    return interprets && !named;
 }
 
 bool prof_overlays_place(const struct prof_overlays *o, struct prof_capture *capture,
@@ -290,5 +306,7 @@ bool prof_overlays_place(const struct prof_overlays *o, struct prof_capture *cap
     if (library && (!place.module || strcmp(library, place.module) != 0))
         prof_append(out, size, ", in %s",
                     strrchr(library, '/') ? strrchr(library, '/') + 1 : library);
+    if (prof_frame_nearness(&place) > PROF_NEAR_OWN_NAME && hides_python(of.stacks, of.stack))
+        prof_append(out, size, "; Python's functions n/a (python3.12 -X perf names them)");
     return true;
 }

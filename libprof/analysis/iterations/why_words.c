@@ -234,7 +234,7 @@ void prof_say_cause(const struct prof_explaining *w, const struct prof_dissected
         PROF_SAY_WHY(why, ", in one call of %s", prof_duration_ns(why->place.duration_ns).text);
     if (!key->name && piece->shape != PROF_NO_SHAPE)
         PROF_SAY_WHY(why, " before %s", prof_shape_name(&w->facts->shapes.data[piece->shape]));
-    char place[200];
+    char place[320];
     if (place_of_part(w, one, piece, place, sizeof place))
         PROF_SAY_WHY(why, ", in %s", place);
 }
