@@ -416,8 +416,9 @@ START_TEST(indexing_by_a_mask_goes_with_its_wait)
 }
 END_TEST
 
-/* Another thread's kernels, launched meanwhile, do not go with the operator that waits. */
-START_TEST(another_threads_kernels_do_not_go)
+/* With the operator that waits go neither another thread's kernels, launched meanwhile (0), nor
+ * those of another such operator (1). */
+START_TEST(only_its_own_kernels_go_with_a_wait)
 {
     struct scene s;
     struct prof_findings findings;
@@ -430,13 +431,20 @@ START_TEST(another_threads_kernels_do_not_go)
             scene_push(&s, "aten::nonzero");
             scene_kernel(&s, 0, config, 20 * US);
             int64_t meanwhile = s.host;
-            scene_as(&s, 1);
+            scene_as(&s, !_i);
             scene_host(&s, meanwhile - s.host);
-            scene_kernel(&s, 0, other, 50 * US);
+            if (!_i)
+                scene_kernel(&s, 0, other, 50 * US);
             scene_as(&s, 0);
             scene_host(&s, 100 * US);
             scene_copy(&s, 0, SCENE_DOWN, SCENE_PINNED, 8, 2 * US, true);
             scene_pop(&s);
+            if (_i && k) {
+                scene_push(&s, "aten::bincount");
+                scene_kernel(&s, 0, other, 50 * US);
+                scene_copy(&s, 0, SCENE_DOWN, SCENE_PINNED, 8, 2 * US, true);
+                scene_pop(&s);
+            }
         }
         scene_pop(&s);
     }
@@ -463,5 +471,5 @@ CHECK_MAIN_LOOPS("frameworks", {an_expression_is_a_chain, 1},
                  {uploads_that_come_alike_may_all_go, 3}, {updates_in_a_row_are_a_list, 3},
                  {pauses_behind_an_upload_go_with_it, 2},
                  {indexing_by_a_mask_goes_with_its_wait, 2},
-                 {another_threads_kernels_do_not_go, 1}, {an_operator_brings_its_remedy, 1},
+                 {only_its_own_kernels_go_with_a_wait, 2}, {an_operator_brings_its_remedy, 1},
                  {the_engines_ranges_are_no_iterations, 1})

@@ -150,10 +150,11 @@ struct makers {
     const struct prof_range_node *last; /* range of the operation before */
     const struct prof_range_node *gone; /* the last operator that goes, with x[mask] around it */
     uint32_t gone_thread;
+    size_t gone_remedy;
     int64_t row;                        /* updates up to now with no other operation between */
     struct use pending;                 /* of them those that are not counted yet */
     uint32_t row_thread;
-    int64_t *goes_ns; /* by shape: kernels that go with their operators; NULL = none do */
+    int64_t *goes_ns; /* by remedy and shape: kernels that go with their operator; NULL = none */
 };
 
 static void add_use(struct use *use, const struct use *more)
@@ -198,10 +199,11 @@ static void sum_operation(struct makers *m, const struct prof_op *op, enum prof_
     if (number && remedies[number - 1].kind == GOES) {
         m->gone = with_indexing(f, node);
         m->gone_thread = op->thread;
+        m->gone_remedy = number - 1u;
     }
     if (kernel && m->goes_ns && m->gone && op->thread == m->gone_thread &&
         op->call >= m->gone->begin && op->call < m->gone->end)
-        m->goes_ns[op->shape] += op->duration;
+        m->goes_ns[m->gone_remedy * f->shapes.count + op->shape] += op->duration;
     if (!counts)
         return;
     const uint64_t *before = prof_map_get(&m->all, op->thread);
@@ -300,7 +302,7 @@ bool prof_advise(struct prof_judge *judge, struct prof_draft *draft, enum prof_a
     if (!of_text)
         return false;
     if (what == PROF_ADVICE_WAITS) {
-        m.goes_ns = calloc(f->shapes.count + 1, sizeof *m.goes_ns);
+        m.goes_ns = calloc(f->shapes.count * REMEDIES + 1, sizeof *m.goes_ns);
         judge->failed |= !m.goes_ns;
     }
     if (what == PROF_ADVICE_HOST)
@@ -312,7 +314,7 @@ bool prof_advise(struct prof_judge *judge, struct prof_draft *draft, enum prof_a
             best = k;
     if (best < REMEDIES)
         advise(judge, draft, &remedies[best], &m.uses[best], operations_beside(&m, best),
-               remedies[best].kind == GOES ? m.goes_ns : NULL);
+               m.goes_ns ? m.goes_ns + best * f->shapes.count : NULL);
     prof_map_free(&m.all);
     prof_map_free(&m.made);
     free(m.goes_ns);
