@@ -1,6 +1,7 @@
 /* perfkit what-if: how long an iteration would take after a change, and what limits it then. */
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "cli/command.h"
 #include "libprof/base/format.h"
@@ -103,6 +104,30 @@ static bool has_bare_times(const struct prof_what_if *w)
     return any;
 }
 
+/* Changes without a prediction, each with what is possible; a reason once for neighbours. */
+static void print_refused_rows(const struct prof_what_if *w)
+{
+    const char *why = NULL;
+    for (size_t i = 0; i < w->count; i++) {
+        const struct prof_what_if_row *row = &w->rows[i];
+        if (!row->why_none)
+            continue;
+        if (why && strcmp(why, row->why_none))
+            printf("%-10s %s\n", "", why);
+        why = row->why_none;
+        printf("%-10s %s: anything from %s to %s is possible without perfkit\n", "n/a",
+               row->change ? row->change : "all of them", prof_duration(row->bare_low_ns).text,
+               prof_duration(row->bare_high_ns).text);
+    }
+    if (!why)
+        return;
+    printf("%-10s %s\n", "", why);
+    if (w->why_no_bare[0]) {
+        printf("%-10s ", "");
+        cli_print_wrapped(stdout, w->why_no_bare, 11, 11, 100);
+    }
+}
+
 static void print_what_if_head(const void *result)
 {
     const struct prof_what_if *w = result;
@@ -138,17 +163,7 @@ static void print_what_if_head(const void *result)
         if (w->rows[i].change && !w->rows[i].changed && !(fabs(w->rows[i].saved_ns) >= 1))
             printf("%-10s %s: these iterations have nothing of it; -i names others\n", "No effect",
                    w->rows[i].change);
-    bool refused = false;
-    for (size_t i = 0; i < w->count; i++) {
-        const struct prof_what_if_row *row = &w->rows[i];
-        if (row->why_none)
-            printf("%-10s %s: between %s and %s: %s\n", "n/a",
-                   row->change ? row->change : "all of them", prof_duration(row->bare_low_ns).text,
-                   prof_duration(row->bare_high_ns).text, row->why_none);
-        refused |= row->why_none != NULL;
-    }
-    if (refused && w->why_no_bare[0])
-        printf("%-10s %s\n", "", w->why_no_bare);
+    print_refused_rows(w);
     if (!w->why_none[0])
         putchar('\n');
 }

@@ -431,6 +431,8 @@ static enum prof_status put_page(FILE *out, const struct prof_json *json,
         } else {
             fputc(*page++, out);
         }
+        if (!status && ferror(out)) /* while errno says why */
+            status = prof_report_flush(out, err);
     }
     return status;
 }

@@ -134,11 +134,12 @@ static int finish_base64(void *cookie)
         group(e->rest, e->rest_count, text);
         count = sizeof text;
     }
+    int before = errno; /* perhaps why an earlier write failed */
     errno = 0;
     int result = fwrite(text, 1, count, e->out) == count ? 0 : -1;
     int saved = errno ? errno : EIO;
     free(e);
-    errno = result ? saved : 0;
+    errno = result ? saved : before;
     return result;
 }
 
@@ -174,11 +175,13 @@ static bool deflate_all(struct compressor *c, int flush)
         c->z.avail_out = sizeof c->room;
         deflate(&c->z, flush);
         size_t count = sizeof c->room - c->z.avail_out;
+        int before = errno; /* perhaps why an earlier write failed */
         errno = 0;
         if (fwrite(c->room, 1, count, c->out) != count) {
             errno = errno ? errno : EIO;
             return false;
         }
+        errno = before;
     } while (!c->z.avail_out);
     return true;
 }

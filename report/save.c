@@ -29,12 +29,14 @@ const struct prof_report_writer *prof_report_find(const char *name)
     return NULL;
 }
 
+#define UNNAMED "cannot write the report"
+
 enum prof_status prof_report_flush(FILE *out, struct prof_error *err)
 {
     if (fflush(out) || ferror(out)) {
         if (!errno)
             errno = EIO;
-        return prof_fail_errno(err, PROF_IO, "cannot write the report");
+        return prof_fail_errno(err, PROF_IO, UNNAMED);
     }
     if (prof_take_note(PROF_NOMEM, NULL))
         return prof_fail(err, PROF_NOMEM, "cannot write the report: out of memory");
@@ -85,7 +87,7 @@ static enum prof_status write_gzip(const struct job *job, FILE *out, struct prof
         return prof_fail(err, PROF_NOMEM, "cannot compress the report: out of memory");
     enum prof_status status = job->write(job->context, file, err);
     if (fclose(file) && !status)
-        status = prof_fail_errno(err, PROF_IO, "cannot write the report");
+        status = prof_fail_errno(err, PROF_IO, UNNAMED);
     return status ? status : prof_report_flush(out, err);
 }
 
@@ -99,8 +101,14 @@ static enum prof_status write_to(const struct job *job, const char *path, FILE *
     if (!status && prof_take_note(PROF_NOMEM, NULL))
         status = prof_fail(err, PROF_NOMEM, "cannot write %s: out of memory", path);
     bool full = status == PROF_FULL && ferror(out);
+    bool unnamed =
+        status == PROF_IO && ferror(out) && err && !strncmp(err->message, UNNAMED, strlen(UNNAMED));
     if (fclose(out) && !status)
         return prof_fail_errno(err, PROF_IO, "cannot write %s", path);
+    if (unnamed) {
+        const struct prof_error was = *err;
+        return prof_fail(err, status, "cannot write %s%s", path, was.message + strlen(UNNAMED));
+    }
     if (full)
         return prof_fail(err, status, "cannot write %s: %s: choose another place", path,
                          strerror(ENOSPC));

@@ -149,7 +149,7 @@ static void *close_cancelled(void *unused)
 /* By the thread that looks or by the helper thread. */
 static void await_switchings(int count)
 {
-    for (int i = 0; i < 400 && atomic_load(&switchings) < count; i++)
+    for (int i = 0; i < 6000 && atomic_load(&switchings) < count; i++)
         usleep(20000);
     ck_assert_int_eq(atomic_load(&switchings), count);
 }

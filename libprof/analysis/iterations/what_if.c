@@ -253,10 +253,10 @@ static bool predict_bare(struct model *m, const struct prof_edit *edit,
         row->predicted_ns = row->low_ns = row->high_ns = row->saved_ns = row->speedup = NAN;
         row->bare_low_ns = low;
         row->bare_high_ns = high;
-        row->why_none = recording->known
-                            ? "what recording takes of the host is hidden here by its waiting for "
-                              "the device"
-                            : "it rests on the host's time, which recording makes longer";
+        row->why_none =
+            recording->known
+                ? "recording slows the host, and its waits for the device hide by how much"
+                : "recording slows the host, by how much is not known";
         return true;
     }
     if (!recording->known)
@@ -430,9 +430,11 @@ static enum prof_status what_if_of_facts(struct prof_facts *f, const struct prof
     snprintf(result->why_no_bare, sizeof result->why_no_bare, "%s",
              operators ? "PyTorch named its operators, which takes time also while nothing is "
                          "recorded: record with --overhead=measure and without --pytorch"
-             : in_part ? "what CUPTI costs in a pause is not known: no iteration ended before it "
-                         "was switched on"
-                       : "what recording took is not known: record with --overhead=measure");
+             : in_part ? "the measured overhead lacks what CUPTI costs in a pause, as no iteration "
+                         "ended before CUPTI was switched on: let iterations begin earlier"
+             : phase->overhead.pauses
+                 ? "--overhead=measure had too few pauses beside iterations: record for longer"
+                 : "the overhead was not measured: record with --overhead=measure");
     result->phase = result->texts = phase->label ? strdup(phase->label) : NULL;
     bool ok = (result->texts || !phase->label) && prof_replay_open(&m.replay, f, phase, parts) &&
               measure_base(&m, result) && measure_bare(&m, overhead, price, result);

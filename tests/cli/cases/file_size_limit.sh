@@ -3,11 +3,12 @@
 limited() {
   blocks=$1
   shift
-  (ulimit -f "$blocks" && exec "$@") 2>&1 | grep -o 'cannot [a-z]* \|File too large[^(]*(ulimit -f)'
+  (ulimit -f "$blocks" && exec "$@") 2>&1 | grep -o 'cannot [a-z]* \(page\.html\)\?\|File too large[^(]*(ulimit -f)'
   echo "${PIPESTATUS[0]}"
 }
 perfkit run -q -o whole.sqlite -- true
 limited 100 perfkit run -o small.sqlite -- echo ran
 limited 100 perfkit export --format nsys whole.sqlite export.sqlite
 limited 100 perfkit merge whole.sqlite -o merged.sqlite
+limited 100 perfkit report --html page.html whole.sqlite
 ls
