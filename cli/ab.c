@@ -344,22 +344,20 @@ static bool check_scan(const struct options *args, struct scan *scan)
     return true;
 }
 
-static int ab_run(const struct cli_command *command, int argc, char **argv)
+static int ab_run(const struct cli_command *command, void *given,
+                  const struct cli_operands *operands, struct prof_error *err)
 {
-    struct options args = {.runs = DEFAULT_RUNS, .gate.skip = CLI_NO_SKIP};
-    struct cli_operands none;
+    struct options *args = given;
     struct gate_config config;
     struct scan scan = {0};
-    int exit_status;
+    int exit_status = CLI_USAGE;
     unsigned warmup;
-    if (!cli_parse(command, argc, argv, &args, &none, &exit_status))
-        return exit_status;
-    exit_status = CLI_USAGE;
-    if (check_ab_options(&args, &warmup) &&
-        gate_configure(command->name, &args.gate, NULL, &config)) {
-        if (check_scan(&args, &scan))
-            exit_status = args.scan ? scan_parameter(&args, &config, warmup, &scan)
-                                    : compare_commands(&args, &config, warmup, NULL);
+    (void)operands, (void)err;
+    if (check_ab_options(args, &warmup) &&
+        gate_configure(command->name, &args->gate, NULL, &config)) {
+        if (check_scan(args, &scan))
+            exit_status = args->scan ? scan_parameter(args, &config, warmup, &scan)
+                                     : compare_commands(args, &config, warmup, NULL);
         gate_config_free(&config);
     }
     for (size_t i = 0; i < scan.count; i++)
@@ -379,6 +377,7 @@ const struct cli_command ab_command = {
             "the commands print is shown where one fails. Where the first pair shows that "
             "nothing can be compared, no further one is made.",
     .options = options_table,
+    CLI_OPTIONS_ARE(options, .runs = DEFAULT_RUNS, .gate.skip = CLI_NO_SKIP),
     .examples = examples,
     .statuses = gate_statuses,
     .write_status = CLI_USAGE,

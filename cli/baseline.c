@@ -67,13 +67,13 @@ struct call {
     const struct gate_config *config;
     int count; /* of the operands behind the verb */
     char **values;
-    struct prof_error err;
+    struct prof_error *err;
 };
 
 static enum prof_status open_baseline_file(struct call *call, bool write,
                                            struct prof_baseline_file **file)
 {
-    return prof_baseline_open(call->config->baselines, write, file, &call->err);
+    return prof_baseline_open(call->config->baselines, write, file, call->err);
 }
 
 static void print_clean(const char *text)
@@ -91,12 +91,12 @@ static int load_runs(struct call *call, struct gate_runs *runs)
     unsigned skip = call->args->skip == CLI_NO_SKIP ? call->config->skip : call->args->skip;
     struct prof_run_options iterations = CLI_RUN_OPTIONS(*iteration ? iteration : NULL, skip);
     for (int i = 1; i < call->count; i++) {
-        if (gate_runs_add_capture(runs, call->values[i], &iterations, 0, &call->err))
+        if (gate_runs_add_capture(runs, call->values[i], &iterations, 0, call->err))
             return CLI_USAGE;
         const struct prof_run *run = &runs->data[runs->count - 1];
         if (run->complete)
             continue;
-        prof_fail(&call->err, PROF_INVALID, "%s is incomplete, and a baseline must not be: %s",
+        prof_fail(call->err, PROF_INVALID, "%s is incomplete, and a baseline must not be: %s",
                   call->values[i], run->why_incomplete ? run->why_incomplete : "see its report");
         return CLI_REFUSED;
     }
@@ -109,9 +109,9 @@ static enum prof_status save_runs(struct call *call, const struct gate_runs *run
     struct prof_baseline_file *file = NULL;
     const char *name = call->values[0];
     size_t added = 0;
-    PROF_TRY(gate_runs_session(runs, call->args->label, &session, &call->err));
+    PROF_TRY(gate_runs_session(runs, call->args->label, &session, call->err));
     enum prof_status status = open_baseline_file(call, true, &file);
-    status = status ? status : prof_baseline_append(file, name, &session, 1, &added, &call->err);
+    status = status ? status : prof_baseline_append(file, name, &session, 1, &added, call->err);
     prof_baseline_close(file);
     prof_baseline_session_free(&session);
     if (!status && added < runs->count && !call->args->quiet)
@@ -127,7 +127,7 @@ static int save_baseline(struct call *call)
 {
     struct gate_runs runs = {0};
     int exit_status =
-        prof_baseline_check_name(call->values[0], &call->err) ? CLI_USAGE : load_runs(call, &runs);
+        prof_baseline_check_name(call->values[0], call->err) ? CLI_USAGE : load_runs(call, &runs);
     if (exit_status == CLI_OK && save_runs(call, &runs))
         exit_status = CLI_USAGE;
     gate_runs_free(&runs);
@@ -169,7 +169,7 @@ static int list(struct call *call)
     struct prof_baseline_list all;
     if (open_baseline_file(call, false, &file))
         return CLI_USAGE;
-    enum prof_status status = prof_baseline_summaries(file, &all, &call->err);
+    enum prof_status status = prof_baseline_summaries(file, &all, call->err);
     prof_baseline_close(file);
     if (status)
         return CLI_USAGE;
@@ -177,9 +177,9 @@ static int list(struct call *call)
         struct prof_json json;
         prof_json_to_file(&json, stdout, 2);
         prof_report_json_rows(&json, NULL, &list_table, all.rows, all.count);
-        status = prof_json_finish(&json, &call->err);
+        status = prof_json_finish(&json, call->err);
     } else {
-        status = print_table(&list_table, all.rows, all.count, &call->err);
+        status = print_table(&list_table, all.rows, all.count, call->err);
     }
     prof_baseline_summaries_free(&all);
     return status ? CLI_USAGE : CLI_OK;
@@ -290,7 +290,7 @@ static enum prof_status load_named(struct call *call, struct prof_baseline *base
 {
     struct prof_baseline_file *file;
     PROF_TRY(open_baseline_file(call, false, &file));
-    enum prof_status status = prof_baseline_load(file, call->values[0], 0, baseline, &call->err);
+    enum prof_status status = prof_baseline_load(file, call->values[0], 0, baseline, call->err);
     prof_baseline_close(file);
     return status;
 }
@@ -299,8 +299,8 @@ static enum prof_status show_html(struct call *call, const struct prof_baseline 
 {
     struct gate_runs runs = {0};
     struct prof_trend_session *sessions = calloc(baseline->session_count + 1, sizeof *sessions);
-    enum prof_status status = sessions ? gate_runs_add_baseline(&runs, baseline, &call->err)
-                                       : prof_out_of_memory(&call->err);
+    enum prof_status status = sessions ? gate_runs_add_baseline(&runs, baseline, call->err)
+                                       : prof_out_of_memory(call->err);
     for (size_t i = 0; sessions && i < baseline->session_count; i++) {
         const struct prof_baseline_session *from = &baseline->sessions[i];
         sessions[i] =
@@ -309,7 +309,7 @@ static enum prof_status show_html(struct call *call, const struct prof_baseline 
     struct prof_trend trend = {
         baseline->name, sessions, baseline->session_count, {runs.data, runs.count}};
     if (!status)
-        status = prof_report_save_as(call->args->html, &trend, prof_trend_write_html, &call->err);
+        status = prof_report_save_as(call->args->html, &trend, prof_trend_write_html, call->err);
     if (!status && !call->args->quiet)
         cli_say("baseline", "wrote %s", call->args->html);
     gate_runs_free(&runs);
@@ -326,17 +326,17 @@ static int show_baseline(struct call *call)
     if (call->args->html) {
         exit_status = show_html(call, &baseline) ? CLI_USAGE : CLI_OK;
     } else if (call->args->json) {
-        exit_status = show_json(&baseline, &call->err) ? CLI_USAGE : CLI_OK;
+        exit_status = show_json(&baseline, call->err) ? CLI_USAGE : CLI_OK;
     } else {
         static const struct prof_report_table table = {.name = "sessions",
                                                        .none = "no sessions",
                                                        .columns = session_text_columns,
                                                        .row_bytes =
                                                            sizeof(struct prof_baseline_session)};
-        if (print_table(&table, baseline.sessions, baseline.session_count, &call->err))
+        if (print_table(&table, baseline.sessions, baseline.session_count, call->err))
             exit_status = CLI_USAGE;
         if (baseline.session_count && baseline.sessions[baseline.session_count - 1].run_count &&
-            show_environment(&baseline, &call->err))
+            show_environment(&baseline, call->err))
             exit_status = CLI_USAGE;
     }
     prof_baseline_free(&baseline);
@@ -356,7 +356,7 @@ static int rm(struct call *call)
     if (open_baseline_file(call, true, &file))
         return CLI_USAGE;
     enum prof_status status =
-        prof_baseline_remove(file, call->values[0], call->args->keep, &removed, &call->err);
+        prof_baseline_remove(file, call->values[0], call->args->keep, &removed, call->err);
     prof_baseline_close(file);
     if (!status && !call->args->quiet)
         cli_say("baseline", "removed %s of '%s'",
@@ -368,7 +368,7 @@ static int export_baseline(struct call *call)
 {
     struct prof_baseline baseline;
     if (cli_same_file(call->config->baselines, call->values[1])) {
-        prof_fail(&call->err, PROF_EXISTS,
+        prof_fail(call->err, PROF_EXISTS,
                   "%s is the file of baselines itself, which one of them cannot replace: choose "
                   "another name",
                   call->values[1]);
@@ -377,7 +377,7 @@ static int export_baseline(struct call *call)
     if (load_named(call, &baseline))
         return CLI_USAGE;
     enum prof_status status =
-        prof_baseline_export(&baseline, call->values[1], call->args->force, &call->err);
+        prof_baseline_export(&baseline, call->values[1], call->args->force, call->err);
     if (!status && !call->args->quiet)
         cli_say("baseline", "wrote %s: %s of '%s'", call->values[1],
                 prof_counted((int64_t)baseline.session_count, "session", "sessions").text,
@@ -393,10 +393,10 @@ static enum prof_status import_baseline(struct call *call, struct prof_baseline 
     struct gate_runs runs = {0};
     size_t added;
     /* A run that cannot be read would make every later gate fail. */
-    enum prof_status status = gate_runs_add_baseline(&runs, baseline, &call->err);
+    enum prof_status status = gate_runs_add_baseline(&runs, baseline, call->err);
     if (!status)
         status = prof_baseline_append(to, as, baseline->sessions, baseline->session_count, &added,
-                                      &call->err);
+                                      call->err);
     if (!status && !call->args->quiet)
         cli_say("baseline", "added %s to '%s'", prof_counted((int64_t)added, "run", "runs").text,
                 as);
@@ -420,7 +420,7 @@ static enum prof_status import_export(struct call *call)
 {
     struct prof_baseline_file *to = NULL;
     struct prof_baseline baseline;
-    PROF_TRY(prof_baseline_read_export(call->values[0], &baseline, &call->err));
+    PROF_TRY(prof_baseline_read_export(call->values[0], &baseline, call->err));
     enum prof_status status = open_baseline_file(call, true, &to);
     if (status)
         prof_baseline_free(&baseline);
@@ -437,19 +437,19 @@ static int import_all(struct call *call)
     struct prof_baseline_list names = {0};
     if (is_export(call->values[0]))
         return import_export(call) ? CLI_USAGE : CLI_OK;
-    enum prof_status status = prof_baseline_open(call->values[0], false, &from, &call->err);
+    enum prof_status status = prof_baseline_open(call->values[0], false, &from, call->err);
     if (status)
         return CLI_USAGE;
-    status = prof_baseline_summaries(from, &names, &call->err);
+    status = prof_baseline_summaries(from, &names, call->err);
     if (!status && call->count == 2 && names.count > 1)
-        status = prof_fail(&call->err, PROF_INVALID,
+        status = prof_fail(call->err, PROF_INVALID,
                            "%s holds %zu baselines, which one name cannot take: leave NAME out",
                            call->values[0], names.count);
     status = status ? status : open_baseline_file(call, true, &to);
     for (size_t i = 0; !status && i < names.count; i++) {
         const char *name = names.rows[i].name;
         struct prof_baseline baseline;
-        status = prof_baseline_load(from, name, 0, &baseline, &call->err);
+        status = prof_baseline_load(from, name, 0, &baseline, call->err);
         status = status ? status
                         : import_baseline(call, &baseline, to,
                                           call->count == 2 ? call->values[1] : name);
@@ -511,33 +511,29 @@ static bool are_of_verb(const struct options *args, const char *verb, struct pro
     return true;
 }
 
-static int baseline_run(const struct cli_command *command, int argc, char **argv)
+static int baseline_run(const struct cli_command *command, void *given,
+                        const struct cli_operands *operands, struct prof_error *err)
 {
-    struct options args = {.skip = CLI_NO_SKIP};
-    struct cli_operands operands;
+    const struct options *args = given;
     struct gate_config config;
-    struct prof_error err = {0};
-    int exit_status;
-    if (!cli_parse(command, argc, argv, &args, &operands, &exit_status))
-        return exit_status;
-    int verb = find_verb(operands.values[0]);
+    int exit_status = CLI_USAGE;
+    int verb = find_verb(operands->values[0]);
     if (verb < 0)
         return CLI_USAGE;
-    if (gate_config_read(args.config, args.baselines, &config, &err))
-        return cli_fail(CLI_USAGE, command->name, "%s", err.message);
-    struct call call = {.args = &args,
+    if (gate_config_read(args->config, args->baselines, &config, err))
+        return CLI_USAGE;
+    struct call call = {.args = args,
                         .config = &config,
-                        .count = operands.count - 1,
-                        .values = operands.values + 1};
-    exit_status = CLI_USAGE;
+                        .count = operands->count - 1,
+                        .values = operands->values + 1,
+                        .err = err};
     if (call.count < verb_table[verb].least || call.count > verb_table[verb].most)
-        prof_fail(&call.err, PROF_INVALID, "give %s", verb_table[verb].usage);
-    else if (are_of_verb(&args, verbs[verb], &call.err))
+        prof_fail(err, PROF_INVALID, "give %s", verb_table[verb].usage);
+    else if (are_of_verb(args, verbs[verb], err))
         exit_status = verb_table[verb].run(&call);
-    if (exit_status == CLI_OK && prof_report_flush(stdout, &call.err))
+    if (exit_status == CLI_OK && prof_report_flush(stdout, err))
         exit_status = CLI_USAGE;
-    if (exit_status != CLI_OK)
-        cli_say(command->name, "%s", call.err.message);
+    (void)command;
     gate_config_free(&config);
     return exit_status;
 }
@@ -552,6 +548,7 @@ const struct cli_command baseline_command = {
             "metric is; with about ten it compares times well. Several jobs may save at once. Only "
             "complete captures are taken, and the same capture counts once.",
     .options = options_table,
+    CLI_OPTIONS_ARE(options, .skip = CLI_NO_SKIP),
     .examples = examples,
     .statuses = statuses,
     .write_status = CLI_USAGE,

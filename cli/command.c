@@ -22,7 +22,7 @@ enum cli_status cli_exit_status(enum prof_status status)
     bool blamed = status == PROF_NOTFOUND || status == PROF_ACCESS || status == PROF_FORMAT ||
                   status == PROF_VERSION || status == PROF_CORRUPT || status == PROF_EXISTS ||
                   status == PROF_INVALID;
-    return blamed ? CLI_USAGE : CLI_FAILED;
+    return !status ? CLI_OK : blamed ? CLI_USAGE : CLI_FAILED;
 }
 
 int cli_finish_json(const char *command, struct prof_json *json)
@@ -93,21 +93,26 @@ static const char *table_word(const void *table, size_t i)
     return ((const char *const *)table)[i];
 }
 
-static const struct cli_option *find_long(const struct cli_command *command, const char *name,
-                                          size_t length)
+static bool is_option(const struct cli_option *o, const char *word)
 {
-    for (const struct cli_option *o = command->options; o->name; o++)
-        if (strlen(o->name) == length && strncmp(o->name, name, length) == 0)
-            return o;
-    return length == 4 && strncmp(name, "help", 4) == 0 ? &cli_help_option : NULL;
+    size_t length = strcspn(word, "=");
+    if (strncmp(word, "--", 2) != 0)
+        return word[0] == '-' && word[1] && o->letter == word[1];
+    return strlen(o->name) == length - 2 && strncmp(o->name, word + 2, length - 2) == 0;
 }
 
-static const struct cli_option *find_short(const struct cli_command *command, char letter)
+const struct cli_option *cli_option_named(const struct cli_option *options, const char *word)
 {
-    for (const struct cli_option *o = command->options; o->name; o++)
-        if (o->letter == letter)
+    for (const struct cli_option *o = options; o->name; o++)
+        if (is_option(o, word))
             return o;
-    return letter == 'h' ? &cli_help_option : NULL;
+    return NULL;
+}
+
+static const struct cli_option *find_option(const struct cli_command *command, const char *word)
+{
+    const struct cli_option *own = cli_option_named(command->options, word);
+    return own || !is_option(&cli_help_option, word) ? own : &cli_help_option;
 }
 
 /* What is too large for 64 bits is read as the largest number. */
@@ -325,6 +330,7 @@ struct reader {
     int argc, at; /* the argument being read */
     char **argv;
     void *values;
+    struct cli_operands *operands;
     bool help;
 };
 
@@ -351,7 +357,7 @@ static bool read_long(struct reader *r)
     const char *name = argument + 2;
     size_t length = strcspn(name, "=");
     const char *rest = name[length] ? name + length + 1 : NULL;
-    const struct cli_option *option = find_long(r->command, name, length);
+    const struct cli_option *option = find_option(r->command, argument);
     if (!option)
         return unknown_option(r->command, argument);
     if (option->type == CLI_FLAG) {
@@ -373,11 +379,10 @@ static bool read_long(struct reader *r)
 static bool read_short(struct reader *r)
 {
     for (const char *p = r->argv[r->at] + 1; *p; p++) {
-        const struct cli_option *option = find_short(r->command, *p);
-        if (!option) {
-            const char text[] = {'-', *p, '\0'};
+        const char text[] = {'-', *p, '\0'};
+        const struct cli_option *option = find_option(r->command, text);
+        if (!option)
             return unknown_option(r->command, text);
-        }
         if (option == &cli_help_option) {
             r->help = true;
         } else if (option->type == CLI_FLAG) {
@@ -391,60 +396,104 @@ static bool read_short(struct reader *r)
     return true;
 }
 
-bool cli_parse(const struct cli_command *command, int argc, char **argv, void *values,
-               struct cli_operands *operands, int *status)
+/* The words of an option of the command that this one starts; false: it is none. */
+static bool read_other(struct reader *r)
 {
-    struct reader r = {.command = command, .argc = argc, .at = 1, .argv = argv, .values = values};
-    int kept = 1; /* operands gather at argv[1..kept) */
-    *status = (int)(command->usage_status ? command->usage_status : CLI_USAGE);
-    for (; r.at < argc; r.at++) {
-        char *argument = argv[r.at];
-        if (strcmp(argument, "--") == 0) {
-            r.at++;
-            break;
-        }
-        if (argument[0] != '-' || !argument[1]) {
-            if (command->verbatim)
-                break;
-            argv[kept++] = argument;
-        } else if (!(argument[1] == '-' ? read_long(&r) : read_short(&r))) {
-            return false;
-        }
-        if (r.help) {
-            cli_print_help(command);
-            *status = CLI_OK;
-            return false;
-        }
-    }
-    for (; r.at < argc; r.at++)
-        argv[kept++] = argv[r.at];
-    argv[kept] = NULL;
-    operands->count = kept - 1;
-    operands->values = argv + 1;
-
-    unsigned count = (unsigned)operands->count;
-    if (count < command->least) {
-        cli_say(command->name, "too few arguments: give %s (see perfkit help %s)",
-                command->operands, command->name);
+    char *word = r->argv[r->at];
+    struct cli_operands *to = r->operands;
+    const struct cli_option *option = to->program && !find_option(r->command, word)
+                                          ? cli_option_named(r->command->starts->options, word)
+                                          : NULL;
+    if (!option)
         return false;
-    }
+    to->others[to->other_count++] = word;
+    bool has_value = word[1] == '-' ? strchr(word, '=') != NULL : word[2] != '\0';
+    if (option->type != CLI_FLAG && !option->implied && !has_value && r->at + 1 < r->argc)
+        to->others[to->other_count++] = r->argv[++r->at];
+    return true;
+}
+
+static bool check_operand_count(const struct cli_command *command,
+                                const struct cli_operands *operands)
+{
+    unsigned count = (unsigned)operands->count;
+    if (count < command->least)
+        return cli_refuse(command->name, "too few arguments: give %s (see perfkit help %s)",
+                          command->operands, command->name);
     if (count && !command->most)
         return cli_refuse(command->name,
                           "'%s': this command takes no arguments (see perfkit help %s)",
                           operands->values[0], command->name);
-    if (count > command->most) {
-        cli_say(command->name, "'%s' is one argument too many: at most %u (see perfkit help %s)",
-                operands->values[command->most], command->most, command->name);
-        return false;
-    }
-    for (unsigned i = 0; command->operand == CLI_FILE && i < count; i++) {
-        if (*operands->values[i])
-            continue;
-        cli_say(command->name, "an argument is empty: give %s (see perfkit help %s)",
-                command->operands, command->name);
-        return false;
-    }
+    if (count > command->most)
+        return cli_refuse(command->name,
+                          "'%s' is one argument too many: at most %u (see perfkit help %s)",
+                          operands->values[command->most], command->most, command->name);
+    for (unsigned i = 0; command->operand == CLI_FILE && i < count; i++)
+        if (!*operands->values[i])
+            return cli_refuse(command->name, "an argument is empty: give %s (see perfkit help %s)",
+                              command->operands, command->name);
     return true;
+}
+
+/* False: what is wrong was said, or help is wanted. */
+static bool read_command_line(struct reader *r)
+{
+    char **argv = r->argv;
+    int kept = 1; /* operands gather at argv[1..kept) */
+    for (; r->at < r->argc; r->at++) {
+        char *argument = argv[r->at];
+        if (strcmp(argument, "--") == 0) {
+            r->at++;
+            break;
+        }
+        if (argument[0] != '-' || !argument[1]) {
+            if (r->command->verbatim)
+                break;
+            argv[kept++] = argument;
+        } else if (!read_other(r) && !(argument[1] == '-' ? read_long(r) : read_short(r))) {
+            return false;
+        }
+        if (r->help)
+            return false;
+    }
+    for (; r->at < r->argc; r->at++)
+        argv[kept++] = argv[r->at];
+    argv[kept] = NULL;
+    r->operands->count = kept - 1;
+    r->operands->values = argv + 1;
+    return check_operand_count(r->command, r->operands);
+}
+
+int cli_run(const struct cli_command *command, int argc, char **argv)
+{
+    struct cli_operands operands = {0};
+    struct prof_error err = {0};
+    struct reader r = {
+        .command = command, .argc = argc, .at = 1, .argv = argv, .operands = &operands};
+    int status = command->usage_status ? (int)command->usage_status : CLI_USAGE;
+    for (int i = 1; command->starts && i < argc && !operands.program; i++)
+        if (!strcmp(argv[i], "--")) {
+            operands.program = argv + i + 1;
+            r.argc = i;
+        }
+    r.values = calloc(1, command->options_bytes + 1);
+    operands.others = calloc((size_t)argc + 3, sizeof *operands.others); /* and two of its own */
+    if (!r.values || !operands.others)
+        return cli_fail(status, command->name, "out of memory");
+    if (command->defaults)
+        memcpy(r.values, command->defaults, command->options_bytes);
+    bool good = read_command_line(&r);
+    if (good)
+        status = command->run(command, r.values, &operands, &err);
+    if (good && status && err.message[0])
+        cli_say(command->name, "%s", err.message);
+    if (r.help) {
+        cli_print_help(command);
+        status = CLI_OK;
+    }
+    free(operands.others);
+    free(r.values);
+    return status;
 }
 
 /* ---- help ------------------------------------------------------------------------------------ */

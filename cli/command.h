@@ -23,8 +23,8 @@ enum cli_status {
     CLI_RUN_NOT_FOUND = 127,
 };
 
-/* Of a command that failed: CLI_USAGE where what it was given is to blame (a file that is not
- * there, cannot be read, or is no capture), else CLI_FAILED. */
+/* Of a command; of one that failed CLI_USAGE where what it was given is to blame (a file that is
+ * not there, cannot be read, or is no capture), else CLI_FAILED. */
 enum cli_status cli_exit_status(enum prof_status status);
 
 /* How a value is read and what is stored at cli_option.offset of the command's own struct. */
@@ -51,7 +51,7 @@ struct cli_option {
     const char *name; /* without the dashes; NULL ends the table */
     char letter;      /* 0 = none */
     enum cli_type type;
-    size_t offset;            /* in the struct that cli_parse fills */
+    size_t offset;            /* in the struct that is filled */
     const char *argument;     /* how help names the value; NULL for flags */
     const char *fallback;     /* default as help shows it; NULL = none worth showing */
     const char *group;        /* heading in help; NULL = as the row before, "Options" at first */
@@ -69,6 +69,15 @@ struct cli_text_row {
     const char *left, *text; /* NULL left ends the table */
 };
 
+struct cli_operands {
+    int count;
+    char **values; /* into argv, in which they are gathered; ends with NULL */
+    /* Of a command that starts another one: the command line behind "--", NULL = none, and the
+     * other's options, in their order. Both end with NULL. */
+    char **program, **others;
+    size_t other_count;
+};
+
 struct cli_command {
     const char *name;
     const char *summary;  /* one line, no full stop */
@@ -84,8 +93,20 @@ struct cli_command {
     enum cli_status usage_status; /* of a wrong command line; 0 = CLI_USAGE */
     enum cli_status write_status; /* when text does not reach standard output; 0 = CLI_FAILED */
     bool verbatim; /* the first operand ends the options (it is another program's command line) */
-    int (*run)(const struct cli_command *command, int argc, char **argv);
+    const struct cli_command *starts; /* whose options it takes too, before "-- COMMAND" */
+    size_t options_bytes;             /* of the command's own struct, CLI_OPTIONS_ARE */
+    const void *defaults;             /* of it; NULL = zeros */
+    /* Returns the exit status; a message in `err` is printed then. */
+    int (*run)(const struct cli_command *command, void *options,
+               const struct cli_operands *operands, struct prof_error *err);
 };
+
+/* What a command's options are read into, and what is there before. */
+#define CLI_OPTIONS_ARE(type, ...)                                                                 \
+    .options_bytes = sizeof(struct type), .defaults = &(const struct type)                         \
+    {                                                                                              \
+        __VA_ARGS__                                                                                \
+    }
 
 /* Every command, in the order of help. Ends with NULL. */
 const struct cli_command *const *cli_commands(void);
@@ -93,16 +114,13 @@ const struct cli_command *const *cli_commands(void);
 /* NULL when there is no such command. */
 const struct cli_command *cli_find(const char *name);
 
-struct cli_operands {
-    int count;
-    char **values; /* into argv, which cli_parse reorders */
-};
+/* Read argv[1..] by the command's option table, and run it. Returns the exit status; what is wrong
+ * was said on stderr. */
+int cli_run(const struct cli_command *command, int argc, char **argv);
 
-/* Read argv[1..] by the command's option table into *values (the command's own struct, filled with
- * its defaults before). Returns true to go on; false when the command is to return *status at once:
- * help was printed, or what is wrong was said on stderr. */
-bool cli_parse(const struct cli_command *command, int argc, char **argv, void *values,
-               struct cli_operands *operands, int *status);
+/* The option of the table that a word names ("--name", "--name=value", "-n", "-nvalue"); NULL = it
+ * names none. */
+const struct cli_option *cli_option_named(const struct cli_option *options, const char *word);
 
 /* A time as options have it ("1.5s", "2m", seconds without a unit) in ns; false when it is none.
  * What is too long for 64 bits is the longest. */

@@ -277,12 +277,11 @@ static bool print_running(void *context, const char *folder, const char *live, c
 }
 
 static int switch_recording(const struct cli_command *command, const struct ctl_target *target,
-                            struct control *control, bool open_now)
+                            struct control *control, bool open_now, struct prof_error *err)
 {
-    struct prof_error err = {0};
     uint64_t changed;
-    if (control_set(control, open_now, WIRE_WINDOW_CONTROL, &changed, &err))
-        return cli_fail(CLI_FAILED, command->name, "%s", err.message);
+    if (control_set(control, open_now, WIRE_WINDOW_CONTROL, &changed, err))
+        return CLI_FAILED;
     unsigned behind = wait_for_processes(target->folder, changed);
     if (behind)
         cli_say(command->name,
@@ -318,35 +317,31 @@ static int keep_ring(const struct cli_command *command, struct control *control)
 enum { START, STOP, STATUS, KEEP, VERBS };
 static const char *const verbs[] = {"start", "stop", "status", "keep", NULL};
 
-static int ctl_run(const struct cli_command *command, int argc, char **argv)
+static int ctl_run(const struct cli_command *command, void *given,
+                   const struct cli_operands *operands, struct prof_error *err)
 {
-    struct ctl_options options = {0};
-    struct cli_operands operands;
-    struct prof_error err = {0};
-    int status;
-    if (!cli_parse(command, argc, argv, &options, &operands, &status))
-        return status;
+    const struct ctl_options *options = given;
     unsigned verb = 0;
-    while (verb < VERBS && strcmp(operands.values[0], verbs[verb]) != 0)
+    while (verb < VERBS && strcmp(operands->values[0], verbs[verb]) != 0)
         verb++;
     if (verb == VERBS)
         return cli_fail(CLI_USAGE, command->name,
-                        "unknown action '%s': use start, stop, keep or status", operands.values[0]);
-    if (options.json && verb != STATUS)
+                        "unknown action '%s': use start, stop, keep or status",
+                        operands->values[0]);
+    if (options->json && verb != STATUS)
         return cli_fail(CLI_USAGE, command->name, "--json goes with status only: leave it out");
     struct ctl_target target;
     struct control control = {.fd = -1};
     bool several;
-    if (ctl_find(operands.count > 1 ? operands.values[1] : NULL, &target, &several, &err) ||
-        control_find(&control, target.folder, &err)) {
-        cli_say(command->name, "%s", err.message);
+    if (ctl_find(operands->count > 1 ? operands->values[1] : NULL, &target, &several, err) ||
+        control_find(&control, target.folder, err)) {
         if (several)
             spool_find_running(print_running, NULL);
         return CLI_FAILED;
     }
-    status = verb == STATUS ? print_status(&target, &control, options.json)
-             : verb == KEEP ? keep_ring(command, &control)
-                            : switch_recording(command, &target, &control, verb == START);
+    int status = verb == STATUS ? print_status(&target, &control, options->json)
+                 : verb == KEEP ? keep_ring(command, &control)
+                                : switch_recording(command, &target, &control, verb == START, err);
     control_close(&control);
     return status;
 }
@@ -364,6 +359,7 @@ const struct cli_command ctl_command = {
         "has followed; what had begun by then is recorded to its end. keep returns when the copy "
         "is written.",
     .options = ctl_options,
+    CLI_OPTIONS_ARE(ctl_options, 0),
     .examples = ctl_examples,
     .operand = CLI_FILE,
     .verbs = verbs,

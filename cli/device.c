@@ -398,38 +398,34 @@ static bool measure_all(const char *command, struct device_list *list, const cha
     return any && kept;
 }
 
-static int device_run(const struct cli_command *command, int argc, char **argv)
+static int device_run(const struct cli_command *command, void *given,
+                      const struct cli_operands *operands, struct prof_error *err)
 {
     static struct device_list list;
     static struct device_measurement results[DEVICES];
-    struct device_options options = {0};
-    struct cli_operands operands;
-    struct prof_error err = {0};
+    const struct device_options *options = given;
     char folder[PATH_MAX] = "";
-    int status;
-    if (!cli_parse(command, argc, argv, &options, &operands, &status))
-        return status;
-    if (options.folder)
-        snprintf(folder, sizeof folder, "%s", options.folder);
-    else if (!ceiling_folder(folder) && options.measure && !options.quick)
+    if (options->folder)
+        snprintf(folder, sizeof folder, "%s", options->folder);
+    else if (!ceiling_folder(folder) && options->measure && !options->quick)
         return cli_fail(CLI_USAGE, command->name,
                         "no folder for the ceilings: set HOME, or give --ceilings FOLDER");
-    if (!options.measure && (options.only || options.quick || options.against_libraries))
+    if (!options->measure && (options->only || options->quick || options->against_libraries))
         return cli_fail(CLI_USAGE, command->name,
                         "--only, --quick and --against-libraries go with --measure");
-    if (!known_ceilings(command->name, options.only))
+    if (!known_ceilings(command->name, options->only))
         return CLI_USAGE;
     device_find_all(&list, folder[0] ? folder : NULL);
-    if (!select_devices(command->name, &list, &operands))
+    if (!select_devices(command->name, &list, operands))
         return CLI_USAGE;
     bool ok = true;
-    if (options.measure)
-        ok = measure_all(command->name, &list, folder, &options, results);
-    if (options.json && print_devices_json(&list, results, &err))
-        return cli_fail(CLI_FAILED, command->name, "%s", err.message);
-    if (!options.json)
+    if (options->measure)
+        ok = measure_all(command->name, &list, folder, options, results);
+    if (options->json && print_devices_json(&list, results, err))
+        return CLI_FAILED;
+    if (!options->json)
         print_devices_text(&list);
-    for (size_t i = 0; i < list.count && !options.json; i++) {
+    for (size_t i = 0; i < list.count && !options->json; i++) {
         print_missing(&list.entries[i], &results[i]);
         print_comparison(&list.entries[i], &results[i]);
     }
@@ -467,6 +463,7 @@ const struct cli_command device_command = {
             "kernels. It is kept per device and driver version, and `perfkit run` writes it into "
             "the captures that use the device, for the roofline.",
     .options = device_options,
+    CLI_OPTIONS_ARE(device_options, 0),
     .examples = device_examples,
     .statuses = device_statuses,
     .variables = device_variables,

@@ -125,25 +125,21 @@ static enum prof_status write_diff_report(const struct options *args, char *cons
     return prof_gate_writer(prof_diff_writers, format)->write(&report, stdout, err);
 }
 
-static int diff_run(const struct cli_command *command, int argc, char **argv)
+static int diff_run(const struct cli_command *command, void *given,
+                    const struct cli_operands *operands, struct prof_error *err)
 {
-    struct options args = {.skip = CLI_NO_SKIP};
-    struct cli_operands files;
+    const struct options *args = given;
+    char *const *files = operands->values;
     struct gate_runs sides[2] = {0};
     struct prof_comparison result = {0};
-    struct prof_error err = {0};
-    int exit_status;
-    if (!cli_parse(command, argc, argv, &args, &files, &exit_status))
-        return exit_status;
     enum prof_status status;
-    if (args.flamegraph) {
-        status = flamegraph(&args, files.values, &err);
+    if (args->flamegraph) {
+        status = flamegraph(args, files, err);
     } else {
-        status = compare_files(&args, files.values, sides, &result, &err);
-        status = status ? status : write_diff_report(&args, files.values, &result, &err);
+        status = compare_files(args, files, sides, &result, err);
+        status = status ? status : write_diff_report(args, files, &result, err);
     }
-    if (status)
-        cli_say(command->name, "%s", err.message);
+    (void)command;
     prof_comparison_free(&result);
     gate_runs_free(&sides[0]);
     gate_runs_free(&sides[1]);
@@ -160,6 +156,7 @@ const struct cli_command diff_command = {
         "were added, removed or renamed. One run against one run says what happened in these two "
         "runs, not that it will happen again: for that there are perfkit ab and perfkit gate.",
     .options = options_table,
+    CLI_OPTIONS_ARE(options, .skip = CLI_NO_SKIP),
     .examples = examples,
     .operand = CLI_FILE,
     .least = 2,

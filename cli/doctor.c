@@ -294,18 +294,16 @@ static void print_doctor_text(const struct doctor *doctor)
     printf("%s\n", any ? "" : " nothing");
 }
 
-static int doctor_run(const struct cli_command *command, int argc, char **argv)
+static int doctor_run(const struct cli_command *command, void *given,
+                      const struct cli_operands *operands, struct prof_error *err)
 {
-    struct doctor_options options = {0};
-    struct cli_operands operands;
-    int status;
-    if (!cli_parse(command, argc, argv, &options, &operands, &status))
-        return status;
+    const struct doctor_options *options = given;
     static struct doctor doctor;
     for (size_t i = 0; i < sizeof checks / sizeof checks[0]; i++)
         checks[i](&doctor);
     bool ok = true;
-    if (options.json)
+    (void)command, (void)operands, (void)err;
+    if (options->json)
         ok = print_doctor_json(&doctor);
     else
         print_doctor_text(&doctor);
@@ -327,6 +325,7 @@ const struct cli_command doctor_command = {
             "and the limits of the system. Each line is `ok`, `none` (not here), `warn` or `fail`, "
             "with what to do about it.",
     .options = doctor_options,
+    CLI_OPTIONS_ARE(doctor_options, 0),
     .statuses = doctor_statuses,
     .run = doctor_run,
 };

@@ -66,7 +66,7 @@ static void exchange_begin(struct exchange_shown *shown, const char *command, co
 
 /* Wipe the progress; say why nothing was written to `output`, if so. Returns the exit status. */
 static int exchange_end(const struct exchange_shown *shown, const char *output,
-                        enum prof_status status, const struct prof_error *err)
+                        enum prof_status status)
 {
     cli_wipe_progress();
     if (cli_interrupted() && status) { /* nothing is left behind: end by the signal */
@@ -74,26 +74,24 @@ static int exchange_end(const struct exchange_shown *shown, const char *output,
         raise(cli_interrupted());
         return CLI_FAILED;
     }
-    if (!status)
-        return CLI_OK;
-    return cli_fail(cli_exit_status(status), shown->command, "%s", err->message);
+    return (int)cli_exit_status(status);
 }
 
 /* Make the call; say what became of it. `what` as in "1,234 <what> written to OUT". Returns the
  * exit status: CLI_USAGE when the input or the name of the output is to blame. */
 static int exchange_run(const struct cli_command *command, exchange_call *call, const char *path,
-                        const char *output, bool force, bool quiet, const char *what)
+                        const char *output, bool force, bool quiet, const char *what,
+                        struct prof_error *err)
 {
     struct exchange_shown shown;
     struct prof_exchange_options options = {
         .overwrite = force, .progress = exchange_show, .user = &shown};
     struct prof_exchange_result result;
-    struct prof_error err = {0};
     char one[16];
     snprintf(one, sizeof one, "%.*s", (int)strlen(what) - 1, what);
     exchange_begin(&shown, command->name, what, quiet);
-    enum prof_status status = call(path, output, &options, &result, &err);
-    int exit_status = exchange_end(&shown, output, status, &err);
+    enum prof_status status = call(path, output, &options, &result, err);
+    int exit_status = exchange_end(&shown, output, status);
     if (exit_status)
         return exit_status;
     for (int i = 0; !quiet && i < result.note_count; i++)
@@ -137,33 +135,30 @@ static const struct cli_text_row export_examples[] = {
     {0},
 };
 
-static int export_run(const struct cli_command *command, int argc, char **argv)
+static int export_run(const struct cli_command *command, void *given,
+                      const struct cli_operands *operands, struct prof_error *err)
 {
-    struct export_options args = {0};
-    struct cli_operands operands;
-    struct prof_error err = {0};
+    const struct export_options *args = given;
     char newest[PATH_MAX];
-    int exit_status;
-    if (!cli_parse(command, argc, argv, &args, &operands, &exit_status))
-        return exit_status;
-    int files = args.output ? operands.count : operands.count - 1;
+    int files = args->output ? operands->count : operands->count - 1;
     if (files > 1)
         return cli_fail(CLI_USAGE, command->name, "OUT is named twice: give it once");
-    const char *output = args.output ? args.output : files < 0 ? NULL : operands.values[files];
+    const char *output = args->output ? args->output : files < 0 ? NULL : operands->values[files];
     if (!names_output(command, output))
         return CLI_USAGE;
-    const char *path = operands.values[0];
+    const char *path = operands->values[0];
     if (!files && is_capture_file(AT_FDCWD, output))
         return cli_fail(CLI_USAGE, command->name,
                         "no output file, and %s is a capture: name the file to write as well",
                         output);
     if (!files) {
-        if (newest_capture(".", newest, &err))
-            return cli_fail(CLI_USAGE, command->name, "%s", err.message);
+        if (newest_capture(".", newest, err))
+            return CLI_USAGE;
         path = newest;
     }
     prof_store_settle(path);
-    return exchange_run(command, calls[args.shape], path, output, args.force, args.quiet, "rows");
+    return exchange_run(command, calls[args->shape], path, output, args->force, args->quiet, "rows",
+                        err);
 }
 
 const struct cli_command export_command = {
@@ -175,6 +170,7 @@ const struct cli_command export_command = {
             "format cannot hold is left out, with a note. Traces and profiles for viewers are made "
             "by `perfkit report`.",
     .options = export_options,
+    CLI_OPTIONS_ARE(export_options, 0),
     .examples = export_examples,
     .operand = CLI_FILE,
     .most = 2,
@@ -250,22 +246,20 @@ static void export_by_nsys(const struct cli_command *command, const char *report
     made[0] = '\0';
 }
 
-static int import_run(const struct cli_command *command, int argc, char **argv)
+static int import_run(const struct cli_command *command, void *given,
+                      const struct cli_operands *operands, struct prof_error *err)
 {
-    struct import_options args = {0};
-    struct cli_operands operands;
-    int exit_status;
-    if (!cli_parse(command, argc, argv, &args, &operands, &exit_status))
-        return exit_status;
+    const struct import_options *args = given;
+    const char *output = args->output;
     char own[PATH_MAX];
-    if (!args.output && imported_name(operands.values[0], own))
-        args.output = own;
-    if (!names_output(command, args.output))
+    if (!output && imported_name(operands->values[0], own))
+        output = own;
+    if (!names_output(command, output))
         return CLI_USAGE;
     char made[PATH_MAX];
-    export_by_nsys(command, operands.values[0], args.output, made);
-    int status = exchange_run(command, prof_import, *made ? made : operands.values[0], args.output,
-                              args.force, args.quiet, "events");
+    export_by_nsys(command, operands->values[0], output, made);
+    int status = exchange_run(command, prof_import, *made ? made : operands->values[0], output,
+                              args->force, args->quiet, "events", err);
     if (*made)
         unlink(made);
     return status;
@@ -281,6 +275,7 @@ const struct cli_command import_command = {
             "one that was recorded. What the source does not contain is not available, and the "
             "trust block says so.",
     .options = import_options,
+    CLI_OPTIONS_ARE(import_options, 0),
     .examples = import_examples,
     .operand = CLI_FILE,
     .least = 1,
@@ -438,36 +433,32 @@ static void print_merge_result(const char *name, const struct prof_merge_result 
             merged_trust_status(output, status));
 }
 
-static int merge_run(const struct cli_command *command, int argc, char **argv)
+static int merge_run(const struct cli_command *command, void *given,
+                     const struct cli_operands *operands, struct prof_error *err)
 {
-    struct merge_options args = {0};
-    struct cli_operands operands;
+    const struct merge_options *args = given;
     struct prof_merge_result result;
-    struct prof_error err = {0};
     struct exchange_shown shown;
-    int exit_status;
-    if (!cli_parse(command, argc, argv, &args, &operands, &exit_status))
-        return exit_status;
-    if (!names_output(command, args.output))
+    if (!names_output(command, args->output))
         return CLI_USAGE;
     open_many();
-    exchange_begin(&shown, command->name, "events", args.quiet);
+    exchange_begin(&shown, command->name, "events", args->quiet);
     struct prof_merge_options options = {
-        .file = {.overwrite = args.force, .progress = exchange_show, .user = &shown},
-        .summary = args.summary,
-        .subset = args.subset,
+        .file = {.overwrite = args->force, .progress = exchange_show, .user = &shown},
+        .summary = args->summary,
+        .subset = args->subset,
     };
     enum prof_status status =
-        prof_merge((const char *const *)operands.values, (size_t)operands.count, args.output,
-                   &options, &result, &err);
-    exit_status = exchange_end(&shown, args.output, status, &err);
+        prof_merge((const char *const *)operands->values, (size_t)operands->count, args->output,
+                   &options, &result, err);
+    int exit_status = exchange_end(&shown, args->output, status);
     if (exit_status)
         return exit_status;
     bool complete = result.complete;
     print_missing_parts(command->name, &result);
-    if (!args.quiet) {
+    if (!args->quiet) {
         print_clocks(command->name, &result);
-        print_merge_result(command->name, &result, args.output);
+        print_merge_result(command->name, &result, args->output);
     }
     prof_merge_result_free(&result);
     return complete ? CLI_OK : CLI_REFUSED;
@@ -484,6 +475,7 @@ const struct cli_command merge_command = {
             "A file that is cut short is left out, one that is damaged is read as far as it goes, "
             "one that is given twice counts once, a rank that no file has is named.",
     .options = merge_options,
+    CLI_OPTIONS_ARE(merge_options, 0),
     .examples = merge_examples,
     .statuses = merge_statuses,
     .operand = CLI_FILE,

@@ -168,26 +168,24 @@ static const char *near_rule(const char *word)
     return near;
 }
 
-static int explain_run(const struct cli_command *command, int argc, char **argv)
+static int explain_run(const struct cli_command *command, void *given,
+                       const struct cli_operands *operands, struct prof_error *err)
 {
-    struct explain_options options = {0};
-    struct cli_operands operands;
-    int status;
-    if (!cli_parse(command, argc, argv, &options, &operands, &status))
-        return status;
-    unsigned format = options.json ? JSON : options.format;
-    if (!operands.count)
+    const struct explain_options *options = given;
+    (void)err;
+    unsigned format = options->json ? JSON : options->format;
+    if (!operands->count)
         return print_all(format);
-    const struct prof_rule_page *page = prof_rule_find(operands.values[0]);
+    const struct prof_rule_page *page = prof_rule_find(operands->values[0]);
     if (page)
         return print_rule_page(page, format);
-    const char *near = near_rule(operands.values[0]);
+    const char *near = near_rule(operands->values[0]);
     if (near)
-        cli_say(command->name, "there is no rule '%s': did you mean '%s'?", operands.values[0],
+        cli_say(command->name, "there is no rule '%s': did you mean '%s'?", operands->values[0],
                 near);
     else
         cli_say(command->name, "there is no rule '%s': perfkit explain lists them",
-                operands.values[0]);
+                operands->values[0]);
     return CLI_USAGE;
 }
 
@@ -200,6 +198,7 @@ const struct cli_command explain_command = {
             "see. The line `bound` of a report is that sum with the capture's figures. Without a "
             "rule: the list of rules.",
     .options = explain_options,
+    CLI_OPTIONS_ARE(explain_options, 0),
     .examples = explain_examples,
     .most = 1,
     .run = explain_run,

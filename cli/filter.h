@@ -5,7 +5,7 @@
 #include "cli/command.h"
 #include "libprof/include/prof.h"
 
-/* As typed. Set to CLI_NO_FILTER before cli_parse. */
+/* As typed. CLI_NO_FILTER where nothing is. */
 struct cli_filter_options {
     uint64_t from, to; /* ns; CLI_NO_TIME = not given */
     const char *nvtx, *process, *device, *stream, *kernel;

@@ -341,18 +341,19 @@ static enum prof_status compare_with_baseline(const struct options *args,
 }
 
 static int run_gate(const struct options *args, const struct gate_config *config,
-                    struct sides *sides, struct prof_error *err)
+                    struct sides *sides)
 {
     struct gate_recorder recorder = {0};
+    struct prof_error err = {0};
     struct prof_comparison result = {0};
     enum prof_status status = PROF_OK;
     size_t given = sides->cand.count;
     if (args->rerun)
-        status = gate_record_open(&recorder, "gate", &args->gate, args->keep, err);
-    status = status ? status : compare_with_baseline(args, config, &recorder, sides, &result, err);
+        status = gate_record_open(&recorder, "gate", &args->gate, args->keep, &err);
+    status = status ? status : compare_with_baseline(args, config, &recorder, sides, &result, &err);
     cli_wipe_progress();
     if (status)
-        cli_say("gate", "%s", err->message);
+        cli_say("gate", "%s", err.message);
     if (args->rerun)
         gate_record_close(&recorder);
     int exit_status = CLI_USAGE;
@@ -386,28 +387,21 @@ static bool check_gate_options(const struct options *args, const struct cli_oper
     return !wrong;
 }
 
-static int gate_run(const struct cli_command *command, int argc, char **argv)
+static int gate_run(const struct cli_command *command, void *given,
+                    const struct cli_operands *operands, struct prof_error *err)
 {
-    struct options args = {.max_units = DEFAULT_UNITS, .gate.skip = CLI_NO_SKIP};
-    struct cli_operands files;
+    struct options *args = given;
     struct gate_config config;
-    struct prof_error err = {0};
-    int exit_status;
-    if (!cli_parse(command, argc, argv, &args, &files, &exit_status))
-        return exit_status;
-    if (!check_gate_options(&args, &files) ||
-        !gate_configure(command->name, &args.gate, args.baselines, &config))
+    int exit_status = CLI_USAGE;
+    if (!check_gate_options(args, operands) ||
+        !gate_configure(command->name, &args->gate, args->baselines, &config))
         return CLI_USAGE;
     struct sides sides = {0};
-    enum prof_status status = load_baseline(&args, &config, &sides, &err);
-    struct prof_run_options iterations = gate_iterations(&args.gate);
-    status = status ? status : load_files(&files, &iterations, &sides, &err);
-    if (status) {
-        cli_say(command->name, "%s", err.message);
-        exit_status = CLI_USAGE;
-    } else {
-        exit_status = run_gate(&args, &config, &sides, &err);
-    }
+    enum prof_status status = load_baseline(args, &config, &sides, err);
+    struct prof_run_options iterations = gate_iterations(&args->gate);
+    status = status ? status : load_files(operands, &iterations, &sides, err);
+    if (!status)
+        exit_status = run_gate(args, &config, &sides);
     gate_runs_free(&sides.base);
     gate_runs_free(&sides.cand);
     prof_baseline_free(&sides.baseline);
@@ -426,6 +420,7 @@ const struct cli_command gate_command = {
             "than three, times end in SUSPECT at most. docs/guide/gate.md explains verdicts, "
             "configuration and use in CI.",
     .options = options_table,
+    CLI_OPTIONS_ARE(options, .max_units = DEFAULT_UNITS, .gate.skip = CLI_NO_SKIP),
     .examples = examples,
     .statuses = gate_statuses,
     .write_status = CLI_USAGE,

@@ -137,7 +137,7 @@ struct gate_options {
     unsigned format, top;
     const char *prepare;
     bool show_output;
-    unsigned skip; /* CLI_NO_SKIP = not given; set before cli_parse */
+    unsigned skip; /* CLI_NO_SKIP = not given; the default */
     bool json, github;
     const char *json_file, *junit, *markdown;
 };

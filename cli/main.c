@@ -56,14 +56,12 @@ static int print_version_json(void)
     return cli_finish_json("version", &json);
 }
 
-static int version_run(const struct cli_command *command, int argc, char **argv)
+static int version_run(const struct cli_command *command, void *given,
+                       const struct cli_operands *operands, struct prof_error *err)
 {
-    struct version_options options = {0};
-    struct cli_operands operands;
-    int status;
-    if (!cli_parse(command, argc, argv, &options, &operands, &status))
-        return status;
-    if (options.json)
+    const struct version_options *options = given;
+    (void)command, (void)operands, (void)err;
+    if (options->json)
         return print_version_json();
     printf("perfkit %s\n", PERFKIT_VERSION);
     printf("capture format %d, spool format %d, SQLite %s\n", PROF_FORMAT_VERSION, WIRE_VERSION,
@@ -82,12 +80,14 @@ const struct cli_command version_command = {
     .text = "Prints the version of perfkit, of the file formats it writes, and the collectors that "
             "are built in.",
     .options = version_options,
+    CLI_OPTIONS_ARE(version_options, 0),
     .run = version_run,
 };
 
 /* ---- help, and every other command ----------------------------------------------------------- */
 
-static int help_run(const struct cli_command *command, int argc, char **argv);
+static int help_run(const struct cli_command *command, void *given,
+                    const struct cli_operands *operands, struct prof_error *err);
 
 static const struct cli_option no_options[] = {{0}};
 
@@ -166,19 +166,17 @@ static int unknown_command(const char *name)
     return CLI_USAGE;
 }
 
-static int help_run(const struct cli_command *command, int argc, char **argv)
+static int help_run(const struct cli_command *command, void *given,
+                    const struct cli_operands *operands, struct prof_error *err)
 {
-    struct cli_operands operands;
-    int status;
-    if (!cli_parse(command, argc, argv, NULL, &operands, &status))
-        return status;
-    if (operands.count == 0) {
+    (void)command, (void)given, (void)err;
+    if (operands->count == 0) {
         cli_print_overview(false);
         return CLI_OK;
     }
-    const struct cli_command *subject = cli_find(operands.values[0]);
+    const struct cli_command *subject = cli_find(operands->values[0]);
     if (!subject)
-        return unknown_command(operands.values[0]);
+        return unknown_command(operands->values[0]);
     cli_print_help(subject);
     return CLI_OK;
 }
@@ -236,5 +234,5 @@ int main(int argc, char **argv)
     if (!command->verbatim) /* a file over the limit is an error to report; a program that is
                                started keeps its own dispositions */
         signal(SIGXFSZ, SIG_IGN);
-    return flushed(command, command->run(command, argc - 1, argv + 1));
+    return flushed(command, cli_run(command, argc - 1, argv + 1));
 }

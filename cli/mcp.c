@@ -645,14 +645,13 @@ static bool answer_request(const char *line, size_t length)
     return send_message(message, failed);
 }
 
-static int mcp_run(const struct cli_command *command, int argc, char **argv)
+static int mcp_run(const struct cli_command *command, void *given,
+                   const struct cli_operands *operands, struct prof_error *err)
 {
-    struct cli_operands operands;
-    int exit_status, c;
     PROF_ARRAY(char) line = {0};
     bool ok = true;
-    if (!cli_parse(command, argc, argv, NULL, &operands, &exit_status))
-        return exit_status;
+    int c;
+    (void)command, (void)given, (void)operands, (void)err;
     signal(SIGCHLD, SIG_DFL); /* who starts it may ignore it: how tools ended would be unknown */
     do {
         c = getchar();

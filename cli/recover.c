@@ -218,10 +218,8 @@ static bool catch_up(struct recover *recover)
         recover->capture.live, recover->spool.path);
 }
 
-static int abandon_recovery(struct recover *recover, const struct prof_error *err)
+static int abandon_recovery(struct recover *recover)
 {
-    if (err)
-        cli_say(recover->name, "%s", err->message);
     prof_ingest_close(recover->ingest);
     prof_store_close(recover->store);
     spool_folder_leave(&recover->spool);
@@ -330,35 +328,33 @@ static int write_recovered_end(struct recover *recover)
     return CLI_OK;
 }
 
-static int recover_run(const struct cli_command *command, int argc, char **argv)
+static int recover_run(const struct cli_command *command, void *given,
+                       const struct cli_operands *operands, struct prof_error *err)
 {
-    struct recover recover = {.name = command->name, .spool = {.owner_fd = -1}};
-    struct cli_operands operands;
-    struct prof_error err = {0};
-    int status;
-    if (!cli_parse(command, argc, argv, &recover.options, &operands, &status))
-        return status;
-    if (operands.count == 0) {
+    struct recover recover = {.name = command->name,
+                              .options = *(const struct recover_options *)given,
+                              .spool = {.owner_fd = -1}};
+    if (operands->count == 0) {
         list_found(command->name, NULL);
         return CLI_OK;
     }
-    if (remove_stillborn(command->name, operands.values[0], recover.options.quiet) ||
-        (!is_spool_folder(operands.values[0]) && list_found(command->name, operands.values[0])))
+    if (remove_stillborn(command->name, operands->values[0], recover.options.quiet) ||
+        (!is_spool_folder(operands->values[0]) && list_found(command->name, operands->values[0])))
         return CLI_OK;
     char folder[PATH_MAX];
-    const char *path = spool_of_operand(operands.values[0], folder);
-    if (path == operands.values[0] && is_finished(path)) {
+    const char *path = spool_of_operand(operands->values[0], folder);
+    if (path == operands->values[0] && is_finished(path)) {
         if (!recover.options.quiet)
             cli_say(command->name, "%s is complete: nothing to do", path);
         return CLI_OK;
     }
-    if (find_capture(&recover, path, &err))
-        return abandon_recovery(&recover, &err);
+    if (find_capture(&recover, path, err))
+        return abandon_recovery(&recover);
     /* Killed between the last record and the last move: only that is left to do. */
     const char *live = recover.capture.live, *final = recover.capture.final;
     if (strcmp(live, final) != 0 && is_finished(live) && prof_store_settle(live) &&
-        output_move(live, final, &err))
-        return abandon_recovery(&recover, &err);
+        output_move(live, final, err))
+        return abandon_recovery(&recover);
     if (is_finished(final)) {
         prof_store_settle(final);
         if (!recover.options.quiet)
@@ -371,10 +367,10 @@ static int recover_run(const struct cli_command *command, int argc, char **argv)
         spool_folder_remove(&recover.spool);
         return CLI_OK;
     }
-    if (open_spool(&recover, &err))
-        return abandon_recovery(&recover, &err);
+    if (open_spool(&recover, err))
+        return abandon_recovery(&recover);
     if (!catch_up(&recover))
-        return abandon_recovery(&recover, NULL);
+        return abandon_recovery(&recover);
     return write_recovered_end(&recover);
 }
 
@@ -388,6 +384,7 @@ const struct cli_command recover_command = {
             "The folder may be given by its capture file. Without an argument: the list of "
             "interrupted captures; so too with the folder that was given with --spool-dir.",
     .options = recover_options,
+    CLI_OPTIONS_ARE(recover_options, 0),
     .examples = recover_examples,
     .operand = CLI_FILE,
     .most = 1,

@@ -511,42 +511,37 @@ static bool check_report_options(const char *command, struct report_options *arg
     return cli_outputs_are_free(command, files, OUTPUT_FILES);
 }
 
-static int report_run(const struct cli_command *command, int argc, char **argv)
+static int report_run(const struct cli_command *command, void *given,
+                      const struct cli_operands *operands, struct prof_error *err)
 {
-    struct report_options args = {.filter = CLI_NO_FILTER};
+    struct report_options *args = given;
     struct cli_output_file files[OUTPUT_FILES];
-    struct cli_operands operands;
-    struct prof_error err = {0};
     int exit_status;
-    /* CLI_CHOICE stores the index into the words it was given: shift to ours, where 0 = none. */
-    args.format = args.roofline_of = args.weight = args.findings = UINT_MAX;
-    if (!cli_parse(command, argc, argv, &args, &operands, &exit_status))
-        return exit_status;
-    args.format++;
-    args.captures = (size_t)operands.count;
-    if (!check_report_options(command->name, &args, files))
+    args->format++; /* the index into the words it was given, of ours, where 0 = none */
+    args->captures = (size_t)operands->count;
+    if (!check_report_options(command->name, args, files))
         return CLI_USAGE;
-    if (!stats_named(command, &args, &exit_status))
+    if (!stats_named(command, args, &exit_status))
         return exit_status;
-    size_t count = args.captures > 1 ? args.captures - 1 : 0;
+    size_t count = args->captures > 1 ? args->captures - 1 : 0;
     struct chosen_capture one = {0}, chosen[CAPTURES] = {0};
     struct prof_report_other others[CAPTURES];
     exit_status = CLI_USAGE;
-    enum prof_status status =
-        cli_open_capture(command->name, operands.count ? operands.values[operands.count - 1] : NULL,
-                         &one.capture, &err);
+    enum prof_status status = cli_open_capture(
+        command->name, operands->count ? operands->values[operands->count - 1] : NULL, &one.capture,
+        err);
     if (!status)
-        status = cli_filter_find(one.capture, &args.filter, &one.filter, &err);
+        status = cli_filter_find(one.capture, &args->filter, &one.filter, err);
     for (size_t i = 0; i < count && !status; i++) {
-        status = prof_open(operands.values[i], &chosen[i].capture, &err);
+        status = prof_open(operands->values[i], &chosen[i].capture, err);
         if (!status)
-            status = cli_filter_find(chosen[i].capture, &args.filter, &chosen[i].filter, &err);
+            status = cli_filter_find(chosen[i].capture, &args->filter, &chosen[i].filter, err);
         others[i] = (struct prof_report_other){chosen[i].capture, filter_of(&chosen[i])};
     }
     if (!status) {
         exit_status = CLI_FAILED;
         cli_leave_no_half_report();
-        status = write_reports(&one, others, count, &args, files, &err);
+        status = write_reports(&one, others, count, args, files, err);
     }
     for (size_t i = 0; i < count; i++) {
         cli_filter_free(&chosen[i].filter);
@@ -556,8 +551,7 @@ static int report_run(const struct cli_command *command, int argc, char **argv)
     prof_close(one.capture);
     if (!status)
         return CLI_OK;
-    cli_say(command->name, "%s", err.message);
-    return args.why && status == PROF_NOTFOUND ? CLI_USAGE : exit_status;
+    return args->why && status == PROF_NOTFOUND ? CLI_USAGE : exit_status;
 }
 
 const struct cli_command report_command = {
@@ -569,6 +563,8 @@ const struct cli_command report_command = {
             "complete, and what was lost if it is not. With --html it also takes several captures, "
             "16 at most: the last is the candidate, the first the baseline.",
     .options = report_options,
+    CLI_OPTIONS_ARE(report_options, .filter = CLI_NO_FILTER, .format = UINT_MAX,
+                    .roofline_of = UINT_MAX, .weight = UINT_MAX, .findings = UINT_MAX),
     .examples = report_examples,
     .variables = report_variables,
     .operand = CLI_FILE,

@@ -397,29 +397,21 @@ static int check_run_options(struct run *run, char **argv)
     return CLI_OK;
 }
 
-static int run_run(const struct cli_command *command, int argc, char **argv)
+static int run_run(const struct cli_command *command, void *given,
+                   const struct cli_operands *operands, struct prof_error *err)
 {
     struct run run = {
         .name = command->name,
-        .options = {.spool_limit = DEFAULT_SPOOL_LIMIT,
-                    .ring = {.limit = RING_DEFAULT_LIMIT},
-                    .scope = {.duration_ns = SCOPE_ALWAYS},
-                    .counters = {.interval_ns = COUNTERS_OWN_INTERVAL}},
+        .options = *(const struct run_options *)given,
         .spool = {.owner_fd = -1},
         .scope = {.control = {.fd = -1}},
     };
-    struct cli_operands operands;
-    struct prof_error err = {0};
-    int status;
-    if (!cli_parse(command, argc, argv, &run.options, &operands, &status))
-        return status;
-    status = check_run_options(&run, operands.values);
+    int status = check_run_options(&run, operands->values);
     if (status)
         return status;
     inherited_list(&run.inherited);
     signals_install();
-    if (prepare_run(&run, &err)) {
-        cli_say(command->name, "%s", err.message);
+    if (prepare_run(&run, err)) {
         undo(&run);
         return CLI_RUN_FAILED;
     }
@@ -472,6 +464,9 @@ const struct cli_command run_command = {
         "The capture is one SQLite file; it can be read while it is written. If perfkit is "
         "killed, `perfkit recover` finishes it from the spool folder.",
     .options = run_options,
+    CLI_OPTIONS_ARE(run_options, .spool_limit = DEFAULT_SPOOL_LIMIT,
+                    .ring = {.limit = RING_DEFAULT_LIMIT}, .scope = {.duration_ns = SCOPE_ALWAYS},
+                    .counters = {.interval_ns = COUNTERS_OWN_INTERVAL}),
     .examples = run_examples,
     .statuses = run_statuses,
     .variables = run_variables,

@@ -299,49 +299,44 @@ static enum prof_status find_served(const struct serve_options *options, const c
     return status;
 }
 
-static int serve_run(const struct cli_command *command, int argc, char **argv)
+static int serve_run(const struct cli_command *command, void *given,
+                     const struct cli_operands *operands, struct prof_error *err)
 {
-    struct serve_options options = {.address = "127.0.0.1:9847", .delay = 2000000000, .top = 50};
-    struct cli_operands operands;
+    struct serve_options *options = given;
     struct serve_metrics metrics = {0};
     struct serve_http *http = NULL;
-    struct prof_error err = {0};
     struct stat own;
     char token[MOST_TOKEN];
-    int exit_status, fd = -1;
-    if (!cli_parse(command, argc, argv, &options, &operands, &exit_status))
-        return exit_status;
-    if (operands.count && options.attach)
+    int fd = -1;
+    if (operands->count && options->attach)
         return cli_fail(CLI_USAGE, command->name,
                         "a file and --attach exclude each other: give one");
-    if (options.delay < 100000000)
-        options.delay = 100000000;
-    metrics.top = options.top;
-    metrics.filter.iteration = options.iteration;
+    if (options->delay < 100000000)
+        options->delay = 100000000;
+    metrics.top = options->top;
+    metrics.filter.iteration = options->iteration;
     catch_ends();
-    enum prof_status status = serve_http_load(&err);
-    if (!status && options.token_file)
-        status = read_token(options.token_file, token, &err);
+    enum prof_status status = serve_http_load(err);
+    if (!status && options->token_file)
+        status = read_token(options->token_file, token, err);
     if (!status)
-        status = options.socket ? listen_socket(options.socket, &fd, &own, &err)
-                                : listen_address(&options, &fd, &err);
-    bool bound = !status && options.socket;
+        status = options->socket ? listen_socket(options->socket, &fd, &own, err)
+                                 : listen_address(options, &fd, err);
+    bool bound = !status && options->socket;
     if (!status)
-        status = find_served(&options, operands.count ? operands.values[0] : NULL, &metrics, &err);
+        status = find_served(options, operands->count ? operands->values[0] : NULL, &metrics, err);
     if (!status)
-        status = serve_http_start(fd, options.token_file ? token : NULL,
-                                  !options.token_file && !options.socket, &metrics, &http, &err);
-    if (!status && !options.quiet)
-        print_place(command, &options, fd, metrics.model);
+        status = serve_http_start(fd, options->token_file ? token : NULL,
+                                  !options->token_file && !options->socket, &metrics, &http, err);
+    if (!status && !options->quiet)
+        print_place(command, options, fd, metrics.model);
     if (!status)
-        status = serve_until_ended(&options, &metrics, http, &err);
+        status = serve_until_ended(options, &metrics, http, err);
     serve_http_stop(http);
     serve_metrics_free(&metrics);
     if (bound)
-        remove_own_socket(options.socket, &own);
-    if (!status)
-        return CLI_OK;
-    return cli_fail(cli_exit_status(status), command->name, "%s", err.message);
+        remove_own_socket(options->socket, &own);
+    return (int)cli_exit_status(status);
 }
 
 const struct cli_command serve_command = {
@@ -356,6 +351,7 @@ const struct cli_command serve_command = {
         "is recording. It reads only, and the program is not affected. Only this machine can "
         "reach it unless a token is given.",
     .options = serve_options,
+    CLI_OPTIONS_ARE(serve_options, .address = "127.0.0.1:9847", .delay = 2000000000, .top = 50),
     .examples = serve_examples,
     .operand = CLI_FILE,
     .most = 1,

@@ -159,54 +159,48 @@ static enum prof_status print_query(const char *path, const char *query, uint64_
 }
 
 /* One operand is a file, if there is one of that name, else a query on the newest capture. */
-static int sql_run(const struct cli_command *command, int argc, char **argv)
+static int sql_run(const struct cli_command *command, void *given,
+                   const struct cli_operands *operands, struct prof_error *err)
 {
-    struct sql_options args = {0};
-    struct cli_operands operands;
-    struct prof_error err = {0};
+    const struct sql_options *args = given;
     struct prof_json json;
-    int exit_status;
-    if (!cli_parse(command, argc, argv, &args, &operands, &exit_status))
-        return exit_status;
     struct prof_report_output output = {
-        .format = args.json ? PROF_REPORT_JSON : (enum prof_report_format)args.format,
+        .format = args->json ? PROF_REPORT_JSON : (enum prof_report_format)args->format,
         .page = {.out = stdout,
-                 .top = args.top,
+                 .top = args->top,
                  .width = isatty(STDOUT_FILENO) ? terminal_width(stdout) : MAX_WIDTH},
-        .bare = !args.list,
+        .bare = !args->list,
         .flush = true,
-        .name_max = args.list ? 0 : MAX_NAME};
+        .name_max = args->list ? 0 : MAX_NAME};
     struct stat info;
-    bool is_file = operands.count == 2 ||
-                   (operands.count && !stat(operands.values[0], &info) && !S_ISDIR(info.st_mode));
-    const char *path = is_file ? operands.values[0] : NULL;
-    const char *query = operands.count > is_file ? operands.values[is_file] : NULL;
-    char *given = query || args.list || isatty(STDIN_FILENO) ? NULL : read_query();
-    query = query ? query : given;
-    if (!query && !args.list)
+    bool is_file = operands->count == 2 ||
+                   (operands->count && !stat(operands->values[0], &info) && !S_ISDIR(info.st_mode));
+    const char *path = is_file ? operands->values[0] : NULL;
+    const char *query = operands->count > is_file ? operands->values[is_file] : NULL;
+    char *from_input = query || args->list || isatty(STDIN_FILENO) ? NULL : read_query();
+    query = query ? query : from_input;
+    if (!query && !args->list)
         return cli_fail(CLI_USAGE, command->name,
                         "give a query, or the name of one that `perfkit sql --list` prints");
     if (output.format == PROF_REPORT_JSON) {
         prof_json_to_file(&json, stdout, 2);
         output.json = &json;
-        if (args.list)
+        if (args->list)
             prof_json_object(&json, NULL);
     }
-    enum prof_status status = args.list && query ? print_source(query, &output, &err)
-                              : args.list
-                                  ? print_lists(&output, &err)
-                                  : print_query(path, query, args.timeout_ns, &output, &err);
-    free(given);
+    enum prof_status status = args->list && query ? print_source(query, &output, err)
+                              : args->list
+                                  ? print_lists(&output, err)
+                                  : print_query(path, query, args->timeout_ns, &output, err);
+    free(from_input);
     if (!status && output.json) {
-        if (args.list)
+        if (args->list)
             prof_json_end(&json);
         return cli_finish_json(command->name, &json);
     }
     if (output.json)
         prof_json_free(&json);
-    if (!status)
-        return CLI_OK;
-    return cli_fail(cli_exit_status(status), command->name, "%s", err.message);
+    return (int)cli_exit_status(status);
 }
 
 const struct cli_command sql_command = {
@@ -221,6 +215,7 @@ const struct cli_command sql_command = {
             "whose names end in _ns, bytes or _share are shown with their unit; csv and json have "
             "the plain numbers. The capture is never changed.",
     .options = sql_options_table,
+    CLI_OPTIONS_ARE(sql_options, 0),
     .examples = sql_examples,
     .operand = CLI_FILE,
     .most = 2,

@@ -159,22 +159,16 @@ static enum prof_status symbolize(const char *name, const char *path,
     return status;
 }
 
-static int symbolize_run(const struct cli_command *command, int argc, char **argv)
+static int symbolize_run(const struct cli_command *command, void *given,
+                         const struct cli_operands *operands, struct prof_error *err)
 {
-    struct symbolize_options args = {0};
-    struct cli_operands operands;
-    struct prof_error err = {0};
+    const struct symbolize_options *args = given;
     struct prof_capture *capture;
     const char *folders[MOST_FOLDERS + 1];
     char newest[PATH_MAX];
-    int exit_status;
-    if (!cli_parse(command, argc, argv, &args, &operands, &exit_status))
-        return exit_status;
-    const char *path = operands.count ? operands.values[0] : newest;
-    if (!operands.count && newest_capture(".", newest, &err))
-        return cli_fail(CLI_USAGE, command->name, "%s", err.message);
-    if (prof_open(path, &capture, &err))
-        return cli_fail(CLI_USAGE, command->name, "%s", err.message);
+    const char *path = operands->count ? operands->values[0] : newest;
+    if ((!operands->count && newest_capture(".", newest, err)) || prof_open(path, &capture, err))
+        return CLI_USAGE;
     enum prof_state state = prof_info(capture)->state;
     struct ctl_target running;
     prof_close(capture);
@@ -183,15 +177,15 @@ static int symbolize_run(const struct cli_command *command, int argc, char **arg
         !ctl_find(path, &running, &several, NULL))
         return cli_fail(CLI_USAGE, command->name,
                         "%s is being recorded: its stacks are named at the end", path);
-    char *list = args.folders ? strdup(args.folders) : NULL;
+    char *list = args->folders ? strdup(args->folders) : NULL;
     split_debug_folders(list, folders);
-    if (!args.quiet)
+    if (!args->quiet)
         print_absent_files(command->name, folders);
     cli_catch_interrupts();
-    enum prof_status status = symbolize(command->name, path, &args, folders, &err);
+    enum prof_status status = symbolize(command->name, path, args, folders, err);
     free(list);
-    if (status)
-        cli_say(command->name, "%s", err.message);
+    if (status && cli_interrupted())
+        cli_say(command->name, "%s", err->message);
     if (cli_interrupted())
         raise(cli_interrupted());
     return status ? CLI_FAILED : CLI_OK;
@@ -210,6 +204,7 @@ const struct cli_command symbolize_command = {
             "debuginfod's cache. Names that cannot be found again are kept as they are. The column "
             "`symbols` of the table `module` says for each file what was found, or why nothing.",
     .options = symbolize_options,
+    CLI_OPTIONS_ARE(symbolize_options, 0),
     .examples = symbolize_examples,
     .operand = CLI_FILE,
     .most = 1,

@@ -236,63 +236,18 @@ static enum prof_status show_top(const struct top_capture *capture,
     return status;
 }
 
-/* ---- options of perfkit run ------------------------------------------------------------------ */
+/* ---- the program ----------------------------------------------------------------------------- */
 
-/* Before -- also options of `perfkit run` are taken. --output and --iteration are both commands';
- * that of --ring is given to it by take_run_options. */
-struct run_words {
-    char **words; /* NULL ends them */
-    size_t count;
-    bool force, ring;
-};
-
-/* Of a table the option that a word names; NULL = it names none. *with_value: the value is the
- * next word. */
-static const struct cli_option *option_named(const struct cli_option *options, const char *word,
-                                             bool *with_value)
+/* Was this option of `perfkit run` given? */
+static bool gives_run_option(const struct cli_operands *operands, const char *name)
 {
-    bool is_long = word[0] == '-' && word[1] == '-';
-    size_t length = strcspn(word, "=");
-    for (const struct cli_option *o = options; o->name; o++) {
-        bool same = is_long
-                        ? strlen(o->name) == length - 2 && !strncmp(o->name, word + 2, length - 2)
-                        : word[0] == '-' && word[1] && o->letter == word[1];
-        *with_value = o->type != CLI_FLAG && !o->implied && (is_long ? !word[length] : !word[2]);
-        if (same)
-            return o;
+    for (size_t i = 0; i < operands->other_count; i++) {
+        const struct cli_option *option =
+            cli_option_named(run_command.options, operands->others[i]);
+        if (option && !strcmp(option->name, name))
+            return true;
     }
-    return NULL;
-}
-
-/* Take them out of argv. False: out of memory. */
-static bool take_run_options(int *argc, char **argv, struct run_words *run)
-{
-    int kept = 1, iteration = 0, iteration_end = 0;
-    run->words = calloc((size_t)*argc + 3, sizeof *run->words);
-    for (int i = 1; run->words && i < *argc; i++) {
-        bool with_value = false;
-        const struct cli_option *own = option_named(top_options, argv[i], &with_value);
-        const struct cli_option *of_run =
-            own ? NULL : option_named(run_command.options, argv[i], &with_value);
-        run->force |= of_run && !strcmp(of_run->name, "force");
-        run->ring |= of_run && !strcmp(of_run->name, "ring");
-        if (own && !strcmp(own->name, "iteration")) {
-            iteration = kept;
-            iteration_end = kept + 1 + (with_value && i + 1 < *argc);
-        }
-        for (int words = 1 + ((own || of_run) && with_value && i + 1 < *argc); words; words--) {
-            if (of_run)
-                run->words[run->count++] = argv[i];
-            else
-                argv[kept++] = argv[i];
-            i += words > 1;
-        }
-    }
-    for (int i = iteration; run->words && run->ring && i < iteration_end; i++)
-        run->words[run->count++] = argv[i];
-    *argc = run->words ? kept : *argc;
-    argv[*argc] = NULL;
-    return run->words != NULL;
+    return false;
 }
 
 /* What `perfkit run` said at its end, beside what the program printed. */
@@ -367,21 +322,30 @@ static enum prof_status check_iteration_filter(const char *path, const struct to
     return status;
 }
 
+/* --output and --iteration are both commands'; that of --ring is given to `perfkit run`. */
+static enum prof_status start_program(const struct top_options *options,
+                                      const struct cli_operands *operands,
+                                      struct top_capture *capture, int *exit_status,
+                                      struct prof_error *err)
+{
+    char **words = operands->others + operands->other_count;
+    if (options->iteration && gives_run_option(operands, "ring")) {
+        words[0] = (char *)(uintptr_t) "--iteration";
+        words[1] = (char *)(uintptr_t)options->iteration;
+    }
+    *exit_status = CLI_FAILED;
+    return top_start(operands->program, operands->others, gives_run_option(operands, "force"),
+                     options->file, options->log, capture, exit_status, err);
+}
+
 static enum prof_status find_top_capture(const struct top_options *options,
-                                         const struct cli_operands *operands, char **program,
-                                         const struct run_words *run_options,
+                                         const struct cli_operands *operands,
                                          struct top_capture *capture, int *exit_status,
                                          struct prof_error *err)
 {
-    int ended = CLI_FAILED;
-    enum prof_status status;
     *exit_status = CLI_USAGE;
-    if (program) {
-        status = top_start(program, run_options->words, run_options->force, options->file,
-                           options->log, capture, &ended, err);
-        *exit_status = ended;
-        return status;
-    }
+    if (operands->program)
+        return start_program(options, operands, capture, exit_status, err);
     if (operands->count) {
         if (access(operands->values[0], F_OK))
             return prof_fail(err, PROF_NOTFOUND, "%s: no such file", operands->values[0]);
@@ -403,9 +367,9 @@ static bool is_time(const char *text)
 }
 
 static const char *top_options_error(const struct top_options *options,
-                                     const struct cli_operands *operands, char **program,
-                                     unsigned views)
+                                     const struct cli_operands *operands, unsigned views)
 {
+    char **program = operands->program;
     if (options->once && options->json)
         return "--once and --json exclude each other: give one";
     if (is_time(options->iteration))
@@ -438,61 +402,34 @@ static bool read_window(const char *text, unsigned *seconds)
     return *seconds > 0;
 }
 
-/* `program`: the command to start, NULL = none. */
-static int show_program(const struct cli_command *command, int argc, char **argv, char **program,
-                        const struct run_words *run_options)
+static int top_run(const struct cli_command *command, void *given,
+                   const struct cli_operands *operands, struct prof_error *err)
 {
-    struct top_options options = {
-        .interval = 1000000000, .rows = 40, .view = "kernels", .skip = CLI_NO_SKIP};
-    struct cli_operands operands;
+    struct top_options *options = given;
     struct top_capture capture = {0};
-    struct prof_error err = {0};
     int exit_status, first, ended_by = 0;
     bool finished = false;
-    if (!cli_parse(command, argc, argv, &options, &operands, &exit_status))
-        return exit_status;
-    if (options.window && !read_window(options.window, &options.window_s))
+    if (options->window && !read_window(options->window, &options->window_s))
         return cli_fail(CLI_USAGE, command->name,
-                        "--window: '%s' is no window: give 1s to %us, or all", options.window,
+                        "--window: '%s' is no window: give 1s to %us, or all", options->window,
                         MOST_WINDOW_S);
-    unsigned views = views_of(options.view, &first);
-    const char *why = top_options_error(&options, &operands, program, views);
+    unsigned views = views_of(options->view, &first);
+    const char *why = top_options_error(options, operands, views);
     if (why || !views)
         return cli_fail(CLI_USAGE, command->name,
                         why ? "%s" : "--view %s: no such view, see perfkit help top",
-                        why ? why : options.view);
-    if (options.interval < 100000000)
-        options.interval = 100000000;
-    enum prof_status status =
-        find_top_capture(&options, &operands, program, run_options, &capture, &exit_status, &err);
+                        why ? why : options->view);
+    if (options->interval < 100000000)
+        options->interval = 100000000;
+    enum prof_status status = find_top_capture(options, operands, &capture, &exit_status, err);
     if (!status) {
-        status = show_top(&capture, &options, views, first, &finished, &ended_by, &err);
+        status = show_top(&capture, options, views, first, &finished, &ended_by, err);
         exit_status = leave_program(command, &capture, finished, ended_by);
         if (status)
-            exit_status = cli_exit_status(status);
+            exit_status = (int)cli_exit_status(status);
     }
-    if (status)
-        return cli_fail(exit_status, command->name, "%s", err.message);
-    if (ended_by && ended_by != SIGINT)
+    if (!status && ended_by && ended_by != SIGINT)
         raise(ended_by); /* as its sender expects */
-    return exit_status;
-}
-
-static int top_run(const struct cli_command *command, int argc, char **argv)
-{
-    struct run_words run_options = {0};
-    char **program = NULL;
-    for (int i = 1; i < argc && !program; i++) {
-        if (!strcmp(argv[i], "--")) {
-            program = argv + i + 1;
-            argc = i;
-            argv[i] = NULL;
-        }
-    }
-    if (program && !take_run_options(&argc, argv, &run_options))
-        return cli_fail(CLI_FAILED, command->name, "out of memory");
-    int exit_status = show_program(command, argc, argv, program, &run_options);
-    free(run_options.words);
     return exit_status;
 }
 
@@ -509,6 +446,9 @@ const struct cli_command top_command = {
             "recorded, and leaving it leaves "
             "the program alone.",
     .options = top_options,
+    CLI_OPTIONS_ARE(top_options, .interval = 1000000000, .rows = 40, .view = "kernels",
+                    .skip = CLI_NO_SKIP),
+    .starts = &run_command,
     .statuses = top_statuses,
     .write_status = CLI_USAGE,
     .examples = top_examples,

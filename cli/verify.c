@@ -167,36 +167,29 @@ static void put_verify_head(struct prof_json *json, const void *result)
     prof_json_string(json, "why_none", v->why_none);
 }
 
-static int verify_run(const struct cli_command *command, int argc, char **argv)
+static int verify_run(const struct cli_command *command, void *given,
+                      const struct cli_operands *operands, struct prof_error *err)
 {
-    struct verify_options args = {.skip = CLI_NO_SKIP};
-    struct cli_operands files;
+    const struct verify_options *args = given;
+    char *const *files = operands->values;
     struct prof_capture *captures[2] = {NULL, NULL};
     struct prof_verify result = {0};
-    struct prof_error err = {0};
-    int exit_status;
-    if (!cli_parse(command, argc, argv, &args, &files, &exit_status))
-        return exit_status;
-    if (args.finding && !prof_rule_find(args.finding))
+    if (args->finding && !prof_rule_find(args->finding))
         return cli_fail(CLI_USAGE, command->name,
-                        "--finding %s: no such rule: `perfkit explain` lists them", args.finding);
-    unsigned format = args.json ? PROF_REPORT_JSON : args.format;
-    if (files.count != 2 && !(args.log && !files.count))
+                        "--finding %s: no such rule: `perfkit explain` lists them", args->finding);
+    unsigned format = args->json ? PROF_REPORT_JSON : args->format;
+    if (operands->count != 2 && !(args->log && !operands->count))
         return cli_fail(CLI_USAGE, command->name,
                         "give two captures, BEFORE and AFTER, or --log alone");
-    if (!files.count) {
-        enum prof_status shown = verify_log_print(args.log, format, &err);
-        if (shown)
-            cli_say(command->name, "%s", err.message);
-        return shown ? (int)cli_exit_status(shown) : CLI_OK;
-    }
-    const struct prof_filter filter = CLI_ITERATION_FILTER(args.iteration, args.skip);
+    if (!operands->count)
+        return (int)cli_exit_status(verify_log_print(args->log, format, err));
+    const struct prof_filter filter = CLI_ITERATION_FILTER(args->iteration, args->skip);
     bool any = filter.iteration || filter.skips;
-    enum prof_status status = prof_open(files.values[0], &captures[0], &err);
-    status = status ? status : prof_open(files.values[1], &captures[1], &err);
+    enum prof_status status = prof_open(files[0], &captures[0], err);
+    status = status ? status : prof_open(files[1], &captures[1], err);
     status = status ? status
-                    : prof_verify(captures[0], captures[1], any ? &filter : NULL, args.finding,
-                                  &result, &err);
+                    : prof_verify(captures[0], captures[1], any ? &filter : NULL, args->finding,
+                                  &result, err);
     const struct cli_document document = {.table = &verify_table,
                                           .rows = result.rows,
                                           .count = result.count,
@@ -205,13 +198,11 @@ static int verify_run(const struct cli_command *command, int argc, char **argv)
                                           .json_head = put_verify_head,
                                           .result = &result};
     if (!status)
-        status = cli_print_document(&document, format, &err);
-    if (!status && args.log)
-        status = verify_log_add(args.log, files.values, &result, &err);
-    if (status)
-        cli_say(command->name, "%s", err.message);
-    bool fixed = !args.finding || (result.count && (result.rows->verdict == PROF_VERIFY_GONE ||
-                                                    result.rows->verdict == PROF_VERIFY_PARTLY));
+        status = cli_print_document(&document, format, err);
+    if (!status && args->log)
+        status = verify_log_add(args->log, files, &result, err);
+    bool fixed = !args->finding || (result.count && (result.rows->verdict == PROF_VERIFY_GONE ||
+                                                     result.rows->verdict == PROF_VERIFY_PARTLY));
     bool refused = result.why_none != NULL;
     prof_verify_free(&result);
     prof_close(captures[0]);
@@ -228,6 +219,7 @@ const struct cli_command verify_command = {
             "median iteration. One run against one run: perfkit ab says whether a difference comes "
             "again.",
     .options = verify_option_table,
+    CLI_OPTIONS_ARE(verify_options, .skip = CLI_NO_SKIP),
     .examples = verify_examples,
     .statuses = verify_statuses,
     .write_status = CLI_USAGE,

@@ -194,23 +194,20 @@ static void put_what_if_head(struct prof_json *json, const void *result)
     prof_json_string(json, "why_none", w->why_none[0] ? w->why_none : NULL);
 }
 
-static int what_if_run(const struct cli_command *command, int argc, char **argv)
+static int what_if_run(const struct cli_command *command, void *given,
+                       const struct cli_operands *operands, struct prof_error *err)
 {
-    struct what_if_options args = {.skip = CLI_NO_SKIP};
-    struct cli_operands files;
+    const struct what_if_options *args = given;
     struct prof_capture *capture = NULL;
     struct prof_what_if result = {0};
-    struct prof_error err = {0};
-    int exit_status;
-    if (!cli_parse(command, argc, argv, &args, &files, &exit_status))
-        return exit_status;
-    const struct prof_filter filter = CLI_ITERATION_FILTER(args.iteration, args.skip);
+    (void)command;
+    const struct prof_filter filter = CLI_ITERATION_FILTER(args->iteration, args->skip);
     bool any = filter.iteration || filter.skips;
-    enum prof_status status = prof_open(files.values[0], &capture, &err);
+    enum prof_status status = prof_open(operands->values[0], &capture, err);
     if (!status)
-        status = prof_what_if(capture, any ? &filter : NULL, args.set.values, args.set.count,
-                              &result, &err);
-    unsigned format = args.json ? PROF_REPORT_JSON : args.format;
+        status = prof_what_if(capture, any ? &filter : NULL, args->set.values, args->set.count,
+                              &result, err);
+    unsigned format = args->json ? PROF_REPORT_JSON : args->format;
     bool brief = format == PROF_REPORT_TEXT && !has_bare_times(&result);
     const struct cli_document document = {.table = brief ? &recorded_table : &what_if_table,
                                           .rows = result.rows,
@@ -220,9 +217,7 @@ static int what_if_run(const struct cli_command *command, int argc, char **argv)
                                           .json_head = put_what_if_head,
                                           .result = &result};
     if (!status)
-        status = cli_print_document(&document, format, &err);
-    if (status)
-        cli_say(command->name, "%s", err.message);
+        status = cli_print_document(&document, format, err);
     bool refused = result.why_none[0];
     prof_what_if_free(&result);
     prof_close(capture);
@@ -239,6 +234,7 @@ const struct cli_command what_if_command = {
             "capture wait for each other in collectives. Where the "
             "replay of what was recorded is more than 5 % off, nothing is predicted.",
     .options = what_if_option_table,
+    CLI_OPTIONS_ARE(what_if_options, .skip = CLI_NO_SKIP),
     .examples = what_if_examples,
     .statuses = what_if_statuses,
     .write_status = CLI_USAGE,
