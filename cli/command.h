@@ -160,8 +160,10 @@ void cli_print_overview(bool to_stderr);
 /* The option every command has. */
 extern const struct cli_option cli_help_option;
 
-/* generate.c: `perfkit --generate FOLDER` writes man pages and completions there. */
+/* generate.c: `perfkit --generate FOLDER` writes man pages there; `perfkit --complete WORD...`
+ * prints what may come next in a command line. */
 int cli_generate(const char *folder);
+int cli_complete(char **words, int count);
 
 /* ---- the commands ---------------------------------------------------------------------------- */
 

@@ -1,5 +1,6 @@
-/* `perfkit --generate FOLDER`: writes the man pages and the shell completions, run by the build. It
- * is part of the command itself because the tables are, and so the pages cannot fall behind. */
+/* What is made from the tables of commands beside help: man pages (`perfkit --generate FOLDER`, run
+ * by the build) and completion (`perfkit --complete WORD...`, run by shells). They are part of the
+ * command itself because the tables are, and so cannot fall behind. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
@@ -179,344 +180,176 @@ static void generate_man(FILE *out, const struct cli_command *command)
         man_overview(out);
 }
 
-/* ---- shell completions ----------------------------------------------------------------------- */
-
-/* Each shell's file is a fixed frame with one row for each command and option. */
-
-#define FOR_COMMANDS(c) for (const struct cli_command *const *c = cli_commands(); *c; c++)
-#define FOR_OPTIONS(o, command) for (const struct cli_option *o = (command)->options; o->name; o++)
-
-static void put_words(FILE *out, const char *const *words, const char *between)
-{
-    for (size_t i = 0; words[i]; i++)
-        fprintf(out, "%s%s", i ? between : "", words[i]);
-}
-
-static bool is_explain(const struct cli_command *command)
-{
-    return strcmp(command->name, "explain") == 0;
-}
-
-static void put_rules(FILE *out)
-{
-    const struct prof_rule_page *page;
-    for (size_t i = 0; (page = prof_rule_page(i)); i++)
-        fprintf(out, "%s%s", i ? " " : "", page->id);
-}
-
-/* Text inside single quotes, for zsh also with its own special characters escaped. */
-static void put_shell_quoted(FILE *out, const char *text, const char *special)
-{
-    for (; *text; text++) {
-        if (*text == '\'')
-            fputs("'\\''", out);
-        else if (strchr(special, *text))
-            fprintf(out, "\\%c", *text);
-        else
-            fputc(*text, out);
-    }
-}
-
-#define FIRST_WORDS " | cut -d\" \" -f1"
-
-static const char *bash_values(const struct cli_option *option)
-{
-    if (option->type == CLI_FILE)
-        return "COMPREPLY=($(compgen -f -- \"$cur\"))";
-    return option->type == CLI_FOLDER ? "COMPREPLY=($(compgen -d -- \"$cur\"))" : "COMPREPLY=()";
-}
-
-static void bash_option_values(FILE *out, const struct cli_command *command)
-{
-    FOR_OPTIONS(o, command)
-    {
-        if (o->type == CLI_FLAG || o->implied)
-            continue;
-        fprintf(out, "    %s:--%s", command->name, o->name);
-        if (o->letter)
-            fprintf(out, "|%s:-%c", command->name, o->letter);
-        fputs(") ", out);
-        if (o->words) {
-            fputs("COMPREPLY=($(compgen -W '", out);
-            put_words(out, o->words, " ");
-            fputs("' -- \"$cur\")); return ;;\n", out);
-        } else if (o->offers) {
-            fprintf(out,
-                    "COMPREPLY=($(compgen -W \"$(%s" FIRST_WORDS ")\" -- \"$cur\")); return ;;\n",
-                    o->offers);
-        } else {
-            fprintf(out, "%s; return ;;\n", bash_values(o));
-        }
-    }
-}
-
-/* From its first operand on, the line is another command's. */
-static void bash_verbatim(FILE *out, const struct cli_command *command)
-{
-    fprintf(out, "  if [ \"$command\" = %s ]; then\n", command->name);
-    fputs("    for ((i = 2; i < COMP_CWORD; i++)); do\n"
-          "      case ${COMP_WORDS[i]} in\n"
-          "        --) i=$((i + 1)); break ;;\n"
-          "        ",
-          out);
-    const char *between = "";
-    FOR_OPTIONS(o, command)
-    {
-        if (o->type == CLI_FLAG || o->implied)
-            continue;
-        fprintf(out, "%s--%s", between, o->name);
-        between = "|";
-        if (o->letter)
-            fprintf(out, "|-%c", o->letter);
-    }
-    fputs(") i=$((i + 1)); if [ \"${COMP_WORDS[i]}\" = '=' ]; then i=$((i + 1)); fi ;;\n"
-          "        -*) if [ \"${COMP_WORDS[i+1]}\" = '=' ]; then i=$((i + 2)); fi ;;\n"
-          "        *) break ;;\n"
-          "      esac\n"
-          "    done\n"
-          "    if [ \"$i\" -lt \"$COMP_CWORD\" ] || [ \"${COMP_WORDS[i-1]}\" = -- ]; then\n"
-          "      if declare -F _command_offset >/dev/null; then _command_offset \"$i\"\n"
-          "      elif [ \"$i\" -lt \"$COMP_CWORD\" ]; then COMPREPLY=($(compgen -f -- \"$cur\"))\n"
-          "      else COMPREPLY=($(compgen -c -f -- \"$cur\")); fi\n"
-          "      return\n"
-          "    fi\n"
-          "  fi\n",
-          out);
-}
-
-static void generate_bash(FILE *out)
-{
-    fputs("# bash completion for perfkit; made from the command tables\n"
-          "_perfkit() {\n"
-          "  local cur prev command i\n"
-          "  cur=${COMP_WORDS[COMP_CWORD]}\n"
-          "  prev=${COMP_WORDS[COMP_CWORD-1]}\n"
-          "  if [ \"$prev\" = '=' ]; then prev=${COMP_WORDS[COMP_CWORD-2]}; fi\n"
-          "  if [ \"$cur\" = '=' ]; then cur=; fi\n"
-          "  if [ \"$COMP_CWORD\" -eq 1 ]; then\n"
-          "    COMPREPLY=($(compgen -W '",
-          out);
-    FOR_COMMANDS(c)
-    fprintf(out, "%s ", (*c)->name);
-    fputs("' -- \"$cur\"))\n    return\n  fi\n  command=${COMP_WORDS[1]}\n", out);
-    FOR_COMMANDS(c)
-    {
-        if (!(*c)->verbatim)
-            continue;
-        bash_verbatim(out, *c);
-    }
-    fputs("  case $command:$prev in\n", out);
-    FOR_COMMANDS(c)
-    bash_option_values(out, *c);
-    fputs("  esac\n  case $command in\n", out);
-    FOR_COMMANDS(c)
-    {
-        fprintf(out, "    %s) if [[ $cur == -* ]]; then COMPREPLY=($(compgen -W '", (*c)->name);
-        FOR_OPTIONS(o, *c)
-        fprintf(out, "--%s ", o->name);
-        fputs("--help' -- \"$cur\"))", out);
-        if (strcmp((*c)->name, "help") == 0) {
-            fputs("; else COMPREPLY=($(compgen -W '", out);
-            FOR_COMMANDS(other)
-            fprintf(out, "%s ", (*other)->name);
-            fputs("' -- \"$cur\"))", out);
-        } else if (is_explain(*c)) {
-            fputs("; else COMPREPLY=($(compgen -W '", out);
-            put_rules(out);
-            fputs("' -- \"$cur\"))", out);
-        } else if ((*c)->operand != CLI_FLAG) {
-            if ((*c)->verbs) {
-                fputs("; elif [ \"$COMP_CWORD\" -eq 2 ]; then COMPREPLY=($(compgen -W '", out);
-                put_words(out, (*c)->verbs, " ");
-                fputs("' -- \"$cur\"))", out);
-            }
-            fprintf(out, "; else COMPREPLY=($(compgen -%s -- \"$cur\"))",
-                    (*c)->operand == CLI_FOLDER ? "d"
-                    : (*c)->operand == CLI_TEXT ? "c -f"
-                                                : "f");
-        }
-        fputs("; fi ;;\n", out);
-    }
-    fputs("  esac\n}\ncomplete -o filenames -o bashdefault -F _perfkit perfkit\n", out);
-}
-
-static void zsh_option(FILE *out, const struct cli_option *option)
-{
-    fputs("        ", out);
-    if (option->letter)
-        fprintf(out, "'(-%c --%s)'{-%c,--%s}'[", option->letter, option->name, option->letter,
-                option->name);
-    else
-        fprintf(out, "'--%s%s[", option->name,
-                option->implied    ? "=-"
-                : option->argument ? "="
-                                   : "");
-    put_shell_quoted(out, option->text, "[]:\\");
-    fputc(']', out);
-    if (option->argument) {
-        fputs(option->implied ? "::" : ":", out);
-        put_shell_quoted(out, option->argument, "[]:\\");
-        fputc(':', out);
-        if (option->words && option->type == CLI_WORDS)
-            fputs("_values -s , word ", out), put_words(out, option->words, " ");
-        else if (option->words)
-            fputc('(', out), put_words(out, option->words, " "), fputc(')', out);
-        else if (option->offers)
-            fprintf(out, "{compadd -- $(%s" FIRST_WORDS ")}", option->offers);
-        else if (option->type == CLI_FILE)
-            fputs("_files", out);
-        else if (option->type == CLI_FOLDER)
-            fputs("_files -/", out);
-    }
-    fputs("' \\\n", out);
-}
-
-static void generate_zsh(FILE *out)
-{
-    fputs("#compdef perfkit\n# made from the command tables\n"
-          "_perfkit() {\n  local -a commands\n  commands=(\n",
-          out);
-    FOR_COMMANDS(c)
-    {
-        fprintf(out, "    '%s:", (*c)->name);
-        put_shell_quoted(out, (*c)->summary, ":\\");
-        fputs("'\n", out);
-    }
-    fputs("  )\n"
-          "  if (( CURRENT == 2 )); then\n"
-          "    _describe command commands\n    return\n  fi\n"
-          "  local command=$words[2]\n"
-          "  shift words\n  (( CURRENT-- ))\n"
-          "  case $command in\n",
-          out);
-    FOR_COMMANDS(c)
-    {
-        fprintf(out, "    %s)\n      _arguments -s %s\\\n", (*c)->name,
-                (*c)->verbatim ? "-A '-*' " : "");
-        FOR_OPTIONS(o, *c)
-        zsh_option(out, o);
-        zsh_option(out, &cli_help_option);
-        fputs("        ", out);
-        if (strcmp((*c)->name, "help") == 0)
-            fputs("'1:command:{_describe command commands}' ", out);
-        else if (is_explain(*c)) {
-            fputs("'1:rule:(", out);
-            put_rules(out);
-            fputs(")' ", out);
-        } else if ((*c)->verbs) {
-            fputs("'1:what to do:(", out);
-            put_words(out, (*c)->verbs, " ");
-            fputs(")' '*:file:_files' ", out);
-        } else if ((*c)->operand == CLI_TEXT)
-            fputs("'(-)1:command:_command_names -e' '*::arguments:_normal' ", out);
-        else if ((*c)->operand == CLI_FOLDER)
-            fputs("'*:folder:_files -/' ", out);
-        else if ((*c)->operand == CLI_FILE)
-            fputs("'*:file:_files' ", out);
-        fputs("&& return\n      ;;\n", out);
-    }
-    fputs("  esac\n}\n_perfkit \"$@\"\n", out);
-}
-
-static void fish_option(FILE *out, const char *command, const struct cli_option *option)
-{
-    fprintf(out, "complete -c perfkit -n '__fish_seen_subcommand_from %s' -l %s", command,
-            option->name);
-    if (option->letter)
-        fprintf(out, " -s %c", option->letter);
-    if (option->words) {
-        fputs(" -x -a '", out);
-        put_words(out, option->words, " ");
-        fputc('\'', out);
-    } else if (option->offers) {
-        fprintf(out, " -x -a '(%s" FIRST_WORDS ")'", option->offers);
-    } else if (option->argument && !option->implied) {
-        fputs(option->type == CLI_FILE     ? " -r -F"
-              : option->type == CLI_FOLDER ? " -x -a '(__fish_complete_directories)'"
-                                           : " -x",
-              out);
-    }
-    fputs(" -d '", out);
-    put_shell_quoted(out, option->text, "");
-    fputs("'\n", out);
-}
-
-static void generate_fish(FILE *out)
-{
-    fputs("# fish completion for perfkit; made from the command tables\n", out);
-    FOR_COMMANDS(c)
-    {
-        fprintf(out, "complete -c perfkit -n __fish_use_subcommand -f -a %s -d '", (*c)->name);
-        put_shell_quoted(out, (*c)->summary, "");
-        fputs("'\n", out);
-        FOR_OPTIONS(o, *c)
-        fish_option(out, (*c)->name, o);
-        if ((*c)->verbs || is_explain(*c)) {
-            fprintf(out, "complete -c perfkit -n '__fish_seen_subcommand_from %s' -a '",
-                    (*c)->name);
-            if ((*c)->verbs)
-                put_words(out, (*c)->verbs, " ");
-            else
-                put_rules(out);
-            fputs("'\n", out);
-        }
-        if ((*c)->operand == CLI_TEXT)
-            fprintf(out,
-                    "complete -c perfkit -n '__fish_seen_subcommand_from %s' -x -a "
-                    "'(__fish_complete_subcommand --fcs-skip=2)'\n",
-                    (*c)->name);
-    }
-}
-
-/* ---- the files ------------------------------------------------------------------------------- */
-
-static FILE *open_in(const char *folder, const char *below, const char *name)
-{
-    char path[4096];
-    snprintf(path, sizeof path, "%s/%s", folder, below);
-    if (mkdir(path, 0777) < 0 && errno != EEXIST)
-        goto failed;
-    snprintf(path, sizeof path, "%s/%s/%s", folder, below, name);
-    FILE *out = fopen(path, "we");
-    if (out)
-        return out;
-failed:
-    cli_say("--generate", "cannot write %s: %m", path);
-    return NULL;
-}
-
 static bool write_man(const char *folder, const struct cli_command *command)
 {
-    char name[64];
-    snprintf(name, sizeof name, "perfkit%s%s.1", command ? "-" : "", command ? command->name : "");
-    FILE *out = open_in(folder, "man1", name);
+    char path[4096];
+    snprintf(path, sizeof path, "%s/perfkit%s%s.1", folder, command ? "-" : "",
+             command ? command->name : "");
+    FILE *out = fopen(path, "we");
     if (!out)
-        return false;
+        return cli_refuse("--generate", "cannot write %s: %m", path);
     generate_man(out, command);
     return fclose(out) == 0;
 }
 
 int cli_generate(const char *folder)
 {
-    static const struct {
-        const char *below, *name;
-        void (*write)(FILE *out);
-    } shells[] = {
-        {"bash", "perfkit", generate_bash},
-        {"zsh", "_perfkit", generate_zsh},
-        {"fish", "perfkit.fish", generate_fish},
-    };
     if (mkdir(folder, 0777) < 0 && errno != EEXIST)
         return cli_fail(CLI_FAILED, "--generate", "cannot make %s: %m", folder);
     bool ok = write_man(folder, NULL);
     for (const struct cli_command *const *c = cli_commands(); *c && ok; c++)
         ok = write_man(folder, *c);
-    for (size_t i = 0; i < sizeof shells / sizeof shells[0] && ok; i++) {
-        FILE *out = open_in(folder, shells[i].below, shells[i].name);
-        if (!out)
-            return CLI_FAILED;
-        shells[i].write(out);
-        ok = fclose(out) == 0;
-    }
     return ok ? CLI_OK : CLI_FAILED;
 }
+
+/* ---- completion ------------------------------------------------------------------------------ */
+
+/* A shell asks what may come next in a command line, by `perfkit --complete WORD...`: the words
+ * behind "perfkit", the last one as far as it was typed. Each line of the answer is a value and,
+ * behind a tab, what it means; or ":file", ":folder", or ":command" and the number of the word (0 =
+ * perfkit) with which another command's line begins. The shells' own scripts are in
+ * packaging/completion. */
+
+struct completion {
+    char **words;
+    int count;
+    const char *begun; /* the last word, without "--NAME=" */
+    char inside[64];   /* "--NAME=" of the last word, "" = none */
+};
+
+static void offer(const struct completion *c, const char *value, const char *text)
+{
+    if (strncmp(value, c->begun, strlen(c->begun)) == 0)
+        printf("%s%s\t%s\n", c->inside, value, text);
+}
+
+static void offer_words(const struct completion *c, const char *const *words)
+{
+    for (; *words; words++)
+        offer(c, *words, "");
+}
+
+static void offer_commands(const struct completion *c)
+{
+    for (const struct cli_command *const *command = cli_commands(); *command; command++)
+        offer(c, (*command)->name, (*command)->summary);
+}
+
+/* The first word of each line that the shell command prints. */
+static void offer_printed(const struct completion *c, const char *shell_command)
+{
+    char line[512];
+    FILE *in = popen(shell_command, "re");
+    while (in && fgets(line, sizeof line, in)) {
+        line[strcspn(line, " \n")] = '\0';
+        offer(c, line, "");
+    }
+    if (in)
+        pclose(in);
+}
+
+static void offer_values(const struct completion *c, const struct cli_option *option)
+{
+    if (option->words)
+        offer_words(c, option->words);
+    else if (option->offers)
+        offer_printed(c, option->offers);
+    else if (option->type == CLI_FILE || option->type == CLI_FOLDER)
+        puts(option->type == CLI_FILE ? ":file" : ":folder");
+}
+
+static void offer_options(const struct completion *c, const struct cli_command *command)
+{
+    char name[64];
+    for (const struct cli_option *o = command->options; o->name; o++) {
+        snprintf(name, sizeof name, "--%s", o->name);
+        offer(c, name, o->text);
+    }
+    offer(c, "--help", cli_help_option.text);
+}
+
+/* One that the word names whole, and whose value is in the next word. */
+static const struct cli_option *awaits_value(const struct cli_command *command, const char *word)
+{
+    const struct cli_option *o = cli_option_named(command->options, word);
+    bool whole = o && (word[1] == '-' ? !strchr(word, '=') : !word[2]);
+    return whole && o->type != CLI_FLAG && !o->implied ? o : NULL;
+}
+
+/* Where the line of the program begins that the command runs; 0 = not yet. A shell may give the =
+ * between an option and its value as a word. */
+static int program_begins(const struct completion *c, const struct cli_command *command)
+{
+    int i = 1;
+    for (; i < c->count - 1 && c->words[i][0] == '-'; i++) {
+        if (!strcmp(c->words[i], "--")) {
+            i++;
+            break;
+        }
+        bool equals = !strcmp(c->words[i + 1], "=");
+        if (awaits_value(command, c->words[i]))
+            i += 1 + equals;
+        else if (equals)
+            i += 2;
+    }
+    return i < c->count - 1 || !strcmp(c->words[i - 1], "--") ? i : 0;
+}
+
+/* Neither an option nor its value. */
+static void offer_operands(const struct completion *c, const struct cli_command *command)
+{
+    const struct prof_rule_page *page;
+    if (!strcmp(command->name, "help"))
+        offer_commands(c);
+    for (size_t i = 0; !strcmp(command->name, "explain") && (page = prof_rule_page(i)); i++)
+        offer(c, page->id, page->title);
+    if (command->verbs && c->count == 2)
+        offer_words(c, command->verbs);
+    else if (command->operand == CLI_TEXT)
+        printf(":command\t%d\n", c->count);
+    else if (command->operand != CLI_FLAG)
+        puts(command->operand == CLI_FOLDER ? ":folder" : ":file");
+}
+
+/* The option whose value is the last word; NULL = it is none. */
+static const struct cli_option *option_of_value(struct completion *c,
+                                                const struct cli_command *command)
+{
+    char *last = c->words[c->count - 1], *equals = strchr(last, '=');
+    if (!strcmp(last, "="))
+        c->begun = "";
+    if (last[0] == '-' && last[1] == '-' && equals) {
+        c->begun = equals + 1;
+        snprintf(c->inside, sizeof c->inside, "%.*s", (int)(equals + 1 - last), last);
+        return cli_option_named(command->options, last);
+    }
+    int before = c->count - 2;
+    before -= before > 1 && !strcmp(c->words[before], "=");
+    return before > 0 ? awaits_value(command, c->words[before]) : NULL;
+}
+
+int cli_complete(char **words, int count)
+{
+    struct completion c = {.words = words, .count = count};
+    if (!count)
+        return CLI_OK;
+    c.begun = words[count - 1];
+    const struct cli_command *command = count > 1 ? cli_find(words[0]) : NULL;
+    int program = command && command->verbatim ? program_begins(&c, command) : 0;
+    if (count == 1)
+        offer_commands(&c);
+    if (program)
+        printf(":command\t%d\n", program + 1);
+    if (!command || program)
+        return CLI_OK;
+    const struct cli_option *option = option_of_value(&c, command);
+    if (option)
+        offer_values(&c, option);
+    else if (c.begun[0] == '-')
+        offer_options(&c, command);
+    else
+        offer_operands(&c, command);
+    return CLI_OK;
+}
+
+/* ---- the files ------------------------------------------------------------------------------- */

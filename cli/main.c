@@ -225,6 +225,8 @@ int main(int argc, char **argv)
         name = "version";
     else if (strcmp(name, "--generate") == 0 && argc == 3)
         return cli_generate(argv[2]);
+    else if (strcmp(name, "--complete") == 0)
+        return cli_complete(argv + 2, argc - 2);
     else if (name[0] == '-')
         return cli_fail(CLI_USAGE, "", "unknown option '%s': put a command first, see perfkit help",
                         name);

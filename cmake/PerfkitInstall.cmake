@@ -8,11 +8,11 @@ install(TARGETS perfkit-measure RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/
 install(DIRECTORY ${PERFKIT_GENERATED_DIR}/man1 DESTINATION ${CMAKE_INSTALL_MANDIR})
 install(CODE "file(GLOB _pages \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_MANDIR}/man1/perfkit*.1\")
   execute_process(COMMAND gzip -9nf \${_pages})")
-install(FILES ${PERFKIT_GENERATED_DIR}/bash/perfkit
+install(FILES packaging/completion/perfkit.bash RENAME perfkit
   DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
-install(FILES ${PERFKIT_GENERATED_DIR}/zsh/_perfkit
+install(FILES packaging/completion/_perfkit
   DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
-install(FILES ${PERFKIT_GENERATED_DIR}/fish/perfkit.fish
+install(FILES packaging/completion/perfkit.fish
   DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
 
 # The pages, laid out as in the tree so that their links hold.

@@ -14,17 +14,17 @@ for command in $commands; do
 done
 perfkit --help | cmp - overview
 perfkit --generate made
-ls made/*
-for page in made/man1/*; do
+ls made
+for page in made/*; do
   command -v man >/dev/null && man --warnings -l "$page" 2>&1 >/dev/null
 done
-bash -n made/bash/perfkit
-. made/bash/perfkit
+scripts=${0%/tests/*}/packaging/completion
+. "$scripts/perfkit.bash"
 complete_words() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _perfkit; printf '%s\n' "${COMPREPLY[@]}" | sort; }
 complete_words perfkit re
 complete_words perfkit run --w
 complete_words perfkit run --wait ''
 complete_words perfkit report --format m
-command -v zsh >/dev/null && zsh -n made/zsh/_perfkit
-command -v fish >/dev/null && fish -n made/fish/perfkit.fish
+command -v zsh >/dev/null && zsh -n "$scripts/_perfkit"
+command -v fish >/dev/null && fish -n "$scripts/perfkit.fish"
 awk 'length > 80' overview
