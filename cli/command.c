@@ -3,10 +3,8 @@
  * message says what is wrong and how to fix it. */
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <unistd.h>
 
 #include "cli/command.h"
 #include "libprof/base/format.h"

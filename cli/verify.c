@@ -1,7 +1,6 @@
 /* perfkit verify: whether a change did what the findings of the run before it promised. */
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "cli/command.h"
 #include "cli/verify.h"

@@ -5,7 +5,6 @@
  * to baseTimeNanoseconds (absolute times lose nanoseconds in a double); numeric pid and tid; both
  * ends of every flow; `"rank": N` with a blank, which HTA searches for. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "libprof/base/format.h"

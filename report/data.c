@@ -1,6 +1,5 @@
 /* Loads what the summary formats show. Each analysis is one scan of its table, so a report of a
  * large capture costs one pass whatever the number of formats. */
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>

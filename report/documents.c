@@ -2,7 +2,6 @@
  * Each is a list of tables with what is before and after them. (--stats: stats.c.) */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "libprof/base/format.h"
 #include "libprof/base/utf8.h"

@@ -3,7 +3,6 @@
  * of the metrics, the worst first. */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "libprof/base/utf8.h"
 #include "report/columns.h"

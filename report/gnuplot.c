@@ -2,7 +2,6 @@
  * back through a pipe, so that gnuplot writes no file itself. */
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,6 @@
  * alone. */
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "libprof/base/format.h"
 #include "report/html.h"

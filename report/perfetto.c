@@ -4,7 +4,6 @@
  *. About a third of the size of the Chrome trace, exact to the nanosecond,
  * and without its limits: 64-bit times of CLOCK_MONOTONIC. */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "libprof/base/map.h"

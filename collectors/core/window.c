@@ -9,8 +9,6 @@
  * The short lock covers our own memory only. Sources are notified outside it, by one thread at a
  * time: a thread that finds another one doing so leaves a request and continues. */
 #include <errno.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>

@@ -9,7 +9,6 @@
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/mman.h>
 
 #include "collectors/cuda/cupti_api.h"

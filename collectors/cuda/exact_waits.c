@@ -8,7 +8,6 @@
  * at most: then they go on, and the count is thrown away. */
 #include <stdatomic.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "collectors/core/collector.h"
 #include "collectors/cuda/exact.h"

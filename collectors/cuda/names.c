@@ -5,7 +5,6 @@
  * When that was never seen, or while code is being unloaded, the name is read without trust in the
  * address, and the capture says so. */
 #include <stdatomic.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>

@@ -4,7 +4,6 @@
 
 #include "libprof/analysis/events.h"
 #include "libprof/analysis/group.h"
-#include "libprof/base/saturate.h"
 #include "libprof/include/prof_stats.h"
 #include "libprof/wire/memory.h"
 

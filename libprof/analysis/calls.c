@@ -1,6 +1,5 @@
 /* API and synchronization summaries. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "libprof/analysis/events.h"
 #include "libprof/analysis/group.h"

@@ -1,7 +1,6 @@
 /* Opening a capture for analysis, its strings, and the helpers for reading rows; see capture.h and
  * prof.h. Strings are read one by one on demand: a capture may hold a million NVTX texts of which a
  * kernel summary needs none. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>

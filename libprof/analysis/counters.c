@@ -6,7 +6,6 @@
  * leaving them out would leave out every kernel's beginning and end. What is made of the parts:
  * counter_estimate.c. */
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -6,7 +6,6 @@
 #include "libprof/analysis/energy.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "libprof/analysis/group.h"
 #include "libprof/base/saturate.h"

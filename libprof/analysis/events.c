@@ -1,6 +1,5 @@
 /* Reads rows of the tables of events; see events.h. A table is a row of `tables`, a column a row of
  * `places` and its name in the tables that have it. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

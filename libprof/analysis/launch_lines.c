@@ -1,9 +1,7 @@
 /* Device work by the line that launched it. A program has few stacks beside its launches:
  * operations are summed by stack and name as they pass, and stacks are looked at once, at the end.
  */
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "libprof/analysis/events.h"
 #include "libprof/analysis/graph_nodes.h"

@@ -1,6 +1,5 @@
 /* See launch_wrappers.h. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "libprof/analysis/group.h"
 #include "libprof/analysis/launch_wrappers.h"

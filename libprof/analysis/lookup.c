@@ -2,7 +2,6 @@
  * are the rows of the tables below. Names are resolved here once, so that the analyses
  * deal in pointers. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 

@@ -1,7 +1,6 @@
 /* NVTX range summary: durations, own time, and the device work whose calls were made inside. */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "libprof/analysis/energy.h"
 #include "libprof/analysis/events.h"

@@ -1,7 +1,6 @@
 /* Number formats; see format.h. Written without printf's %f because that obeys the locale: a German
  * user's JSON must not say 1,5. */
 #include <math.h>
-#include <stdbool.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,6 +1,5 @@
 /* Histories of runs: append, read, list, remove, hand to another project. What the numbers inside a
  * run mean is not known here; that a measurement is never lost and never counted twice is. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -11,7 +10,6 @@
 #include "libprof/base/document.h"
 #include "libprof/base/regular.h"
 #include "libprof/store/baseline_file.h"
-#include "libprof/store/store.h"
 
 enum prof_status prof_baseline_check_name(const char *name, struct prof_error *err)
 {
@@ -310,10 +308,9 @@ enum prof_status prof_baseline_summaries(struct prof_baseline_file *file,
     sqlite3_stmt *row = prof_baseline_prepare(
         file,
         "SELECT name, (SELECT count(*) FROM session WHERE baseline = b.id), count(r.id), "
-        "ifnull(sum(length(CAST(r.metrics AS BLOB))), 0), "
-        "(SELECT min(saved_s) FROM session WHERE baseline = b.id), "
-        "(SELECT max(saved_s) FROM session WHERE baseline = b.id) "
-        "FROM baseline b LEFT JOIN run r ON r.baseline = b.id GROUP BY b.id ORDER BY name",
+        "ifnull(sum(length(CAST(r.metrics AS BLOB))), 0), (SELECT min(saved_s) FROM session WHERE "
+        "baseline = b.id), (SELECT max(saved_s) FROM session WHERE baseline = b.id) FROM baseline "
+        "b LEFT JOIN run r ON r.baseline = b.id GROUP BY b.id ORDER BY name",
         "");
     bool good = row != NULL;
     int code = SQLITE_DONE;

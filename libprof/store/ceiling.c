@@ -3,10 +3,8 @@
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "libprof/base/document.h"
 #include "libprof/base/utf8.h"

@@ -1,5 +1,4 @@
 /* The codes of capture_health, and what rows of captures without codes mean. */
-#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 

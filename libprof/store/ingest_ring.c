@@ -184,8 +184,7 @@ static enum prof_status write_begin(struct prof_ingest *ingest, int64_t cut)
         "DELETE FROM ingest_cursor WHERE spool IN (SELECT id FROM ingest_spool WHERE finished)",
         /* nothing refers to the object files of a process that is that long gone */
         "DELETE FROM module WHERE process IN (SELECT id FROM process WHERE \"end\"<?1 AND id NOT "
-        "IN "
-        "(SELECT process FROM frame))",
+        "IN (SELECT process FROM frame))",
     };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         PROF_TRY(run_ring(ingest, sqlite3_mprintf("%s", texts[i]), cut, 0));

@@ -1,7 +1,6 @@
 /* What a capture file holds, as data: the list of tables.def, and the sentences and statements that
  * are made from it. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "libprof/store/health.h"

@@ -171,11 +171,10 @@ static bool in_no_module(struct work *w, sqlite3_stmt *row, struct frame *frame)
 
 /* A jitdump is known by the page of it that its process maps for profilers to see. */
 static const char frames_sql[] =
-    "SELECT f.id, f.address, f.offset, m.path, m.build_id, m.segment, m.start, p.pid, p.start,"
-    " CASE WHEN m.id IS NULL THEN (SELECT d.path FROM module d WHERE d.process=f.process AND"
-    " d.path GLOB '*/jit-'||p.pid||'.dump' LIMIT 1) END"
-    " FROM frame f LEFT JOIN module m ON m.id=f.module LEFT JOIN process p ON p.id=f.process"
-    " WHERE f.kind=1";
+    "SELECT f.id, f.address, f.offset, m.path, m.build_id, m.segment, m.start, p.pid, p.start, "
+    "CASE WHEN m.id IS NULL THEN (SELECT d.path FROM module d WHERE d.process=f.process AND d.path "
+    "GLOB '*/jit-'||p.pid||'.dump' LIMIT 1) END FROM frame f LEFT JOIN module m ON m.id=f.module "
+    "LEFT JOIN process p ON p.id=f.process WHERE f.kind=1";
 
 static enum prof_status read_unnamed_frames(struct work *w)
 {

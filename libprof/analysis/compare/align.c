@@ -2,7 +2,6 @@
  * is NULL there, which for counts means none and for times not known. */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "libprof/analysis/compare/compare.h"
 #include "libprof/analysis/compare/metric.h"

@@ -2,7 +2,6 @@
  * Whether they are is not assumed: where the runs of a side disagree, only what lies outside all of
  * the baseline's is a change. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "libprof/analysis/compare/compare.h"

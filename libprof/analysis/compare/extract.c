@@ -7,7 +7,6 @@
 
 #include "libprof/analysis/compare/extract.h"
 #include "libprof/analysis/compare/metric.h"
-#include "libprof/analysis/compare/noise.h"
 #include "libprof/analysis/rules/judge.h"
 #include "libprof/base/saturate.h"
 

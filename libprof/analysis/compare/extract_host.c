@@ -1,5 +1,4 @@
 /* What the host did: the time of iterations and NVTX ranges, API calls, waits and allocations. */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -7,7 +7,6 @@
  * place is taken by several, each launched as often and shorter (split), or the reverse; another
  * name at the same place, as often. Of several that fit, the nearest in the order of launches. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "libprof/analysis/compare/compare.h"

@@ -2,7 +2,6 @@
  * doubles differ by rounding only when that order changes, and callers give both in a fixed one. */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "libprof/analysis/compare/noise.h"
 #include "libprof/base/array.h"

@@ -7,7 +7,6 @@
  * freedom. What happened before the first iteration and after the last one is added as it is. */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "libprof/analysis/events.h"
 #include "libprof/analysis/facts/facts.h"

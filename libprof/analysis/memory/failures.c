@@ -270,10 +270,9 @@ static enum prof_status ask_driver(const struct memory_work *w, struct prof_memo
     if (f->host)
         return PROF_OK;
     PROF_TRY(prof_query(w->capture,
-                        "SELECT total - used FROM device_memory WHERE device IN "
-                        "(SELECT id FROM device WHERE uuid = (SELECT uuid FROM "
-                        "device WHERE id = ?1)) AND start <= ?2 "
-                        "ORDER BY start DESC LIMIT 1",
+                        "SELECT total - used FROM device_memory WHERE device IN (SELECT id FROM "
+                        "device WHERE uuid = (SELECT uuid FROM device WHERE id = ?1)) AND start <= "
+                        "?2 ORDER BY start DESC LIMIT 1",
                         &row, err));
     sqlite3_bind_int64(row, 1, f->device);
     sqlite3_bind_int64(row, 2, f->time_ns);

@@ -1,7 +1,6 @@
 /* Memory: what is live over time and at one moment, and pools. Allocations in order of start, and a
  * heap of the ends of those alive, give every change in order while holding only what is alive. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "libprof/analysis/events.h"
 #include "libprof/analysis/group.h"

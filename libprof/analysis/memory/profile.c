@@ -3,7 +3,6 @@
  * for the memory of GPUs. */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "libprof/analysis/memory/profile.h"
 #include "libprof/base/saturate.h"

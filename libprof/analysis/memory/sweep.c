@@ -3,7 +3,6 @@
  * steps: memory of other phases and of set-up between them is not its growth. */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "libprof/analysis/memory/profile.h"
 #include "libprof/base/array.h"

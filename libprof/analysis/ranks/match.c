@@ -4,7 +4,6 @@
  * Nothing but their order says that two are the same. It is believed where operations and sizes
  * agree and hardly any rank leaves before another comes; else nothing is said of waiting at all. A
  * rank whose recording began later has fewer: then they are counted from the end. */
-#include <stdlib.h>
 
 #include "libprof/analysis/ranks/ranks.h"
 

@@ -1,8 +1,5 @@
 /* The tables `iterations` and `findings` of perfkit sql: made of the analyses when a statement
  * names them. */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "libprof/analysis/sql/sql.h"
 #include "libprof/include/prof_iterations.h"

@@ -373,9 +373,8 @@ bool prof_sql_column(size_t source, size_t index, struct prof_sql_column *column
 static const struct prof_sql_ready ready[] = {
     {"top_kernels", "Kernels by total time, with their quickest and slowest launch.",
      "SELECT name, count(*) AS launches, sum(duration_ns) AS total_ns, avg(duration_ns) AS "
-     "mean_ns, "
-     "min(duration_ns) AS min_ns, max(duration_ns) AS max_ns FROM kernels WHERE duration_ns NOT "
-     "NULL GROUP BY name ORDER BY total_ns DESC"},
+     "mean_ns, min(duration_ns) AS min_ns, max(duration_ns) AS max_ns FROM kernels WHERE "
+     "duration_ns NOT NULL GROUP BY name ORDER BY total_ns DESC"},
     {"slowest_launches", "Single kernel executions, the longest first.",
      "SELECT id, name, start_ns, duration_ns, device, stream, grid, block, call FROM kernels WHERE "
      "duration_ns NOT NULL ORDER BY duration_ns DESC LIMIT 50"},
@@ -403,8 +402,7 @@ static const struct prof_sql_ready ready[] = {
      "name ORDER BY total_ns DESC"},
     {"failed_calls", "API calls that failed, by function and code.",
      "SELECT name, result, count(*) AS calls, min(start_ns) AS first_ns FROM calls WHERE result "
-     "NOT "
-     "NULL AND result <> 0 GROUP BY name, result ORDER BY calls DESC"},
+     "NOT NULL AND result <> 0 GROUP BY name, result ORDER BY calls DESC"},
     {"blocked_in", "How long the host was blocked in synchronizations, by call.",
      "SELECT call, kind, count(*) AS count, sum(call_duration_ns) AS total_ns, "
      "max(call_duration_ns) AS max_ns FROM synchronizations GROUP BY call, kind ORDER BY total_ns "

@@ -31,16 +31,12 @@ enum prof_status feed_open(struct feed *feed)
         "SELECT name FROM n_PROCESSES WHERE globalPid = ?1 AND name NOT NULL LIMIT 1",
         /* by the process's own number of it, else by its number in the machine */
         "SELECT g.name, g.uuid, g.l2CacheSize, g.totalMemory, g.memoryBandwidth, g.clockRate, "
-        "g.smCount, "
-        "g.maxShmemPerBlock, g.maxShmemPerSm, g.maxRegistersPerSm, g.threadsPerWarp, "
-        "g.maxWarpsPerSm, "
-        "g.maxThreadsPerBlock, g.computeMajor, g.computeMinor, g.isDiscrete FROM n_TARGET_INFO_GPU "
-        "g WHERE g.id "
-        "= coalesce((SELECT gpuId FROM n_TARGET_INFO_CUDA_DEVICE WHERE cudaId = ?1 AND pid = ?2), "
-        "?1) LIMIT 1",
+        "g.smCount, g.maxShmemPerBlock, g.maxShmemPerSm, g.maxRegistersPerSm, g.threadsPerWarp, "
+        "g.maxWarpsPerSm, g.maxThreadsPerBlock, g.computeMajor, g.computeMinor, g.isDiscrete FROM "
+        "n_TARGET_INFO_GPU g WHERE g.id = coalesce((SELECT gpuId FROM n_TARGET_INFO_CUDA_DEVICE "
+        "WHERE cudaId = ?1 AND pid = ?2), ?1) LIMIT 1",
         "SELECT priority, flag FROM n_TARGET_INFO_CUDA_STREAM WHERE streamId = ?1 AND processId = "
-        "?2 AND "
-        "contextId = ?3 LIMIT 1",
+        "?2 AND contextId = ?3 LIMIT 1",
         "SELECT parentContextId, isGreenContext, numMultiprocessors, nullStreamId FROM "
         "n_TARGET_INFO_CUDA_CONTEXT_INFO WHERE contextId = ?1 AND processId = ?2 AND deviceId = ?3 "
         "LIMIT 1",

@@ -2,7 +2,6 @@
  * go the same way: a trace and a rocpd file are first laid down in the tables of an Nsight Systems
  * export, which can be sorted and joined in bounded memory, and those are read into the capture
  * through the ingest. */
-#include <errno.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -254,10 +253,9 @@ static bool is_text(sqlite3_stmt *row, int column, const char *text)
 static enum prof_status note_source_messages(struct import *im)
 {
     static const char sql[] =
-        "SELECT 'source says: ' || text, NULL FROM (SELECT DISTINCT text FROM "
-        "n_DIAGNOSTIC_EVENT WHERE severity IN (2, 3) AND text "
-        "NOT NULL LIMIT 10) UNION ALL SELECT value, name FROM (SELECT value, "
-        "name FROM n_META_DATA_EXPORT WHERE name IN ('PERFKIT_NOTE', "
+        "SELECT 'source says: ' || text, NULL FROM (SELECT DISTINCT text FROM n_DIAGNOSTIC_EVENT "
+        "WHERE severity IN (2, 3) AND text NOT NULL LIMIT 10) UNION ALL SELECT value, name FROM "
+        "(SELECT value, name FROM n_META_DATA_EXPORT WHERE name IN ('PERFKIT_NOTE', "
         "'PERFKIT_LOSS') AND value NOT NULL LIMIT 40)";
     sqlite3_stmt *row = NULL;
     enum prof_status status = PROF_OK;

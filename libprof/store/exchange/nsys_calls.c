@@ -2,7 +2,6 @@
  * process and correlation number, so that a call and its records pass by together and nothing has
  * to be kept. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "libprof/store/exchange/nsys.h"
@@ -36,16 +35,14 @@ enum kind { KERNEL, COPY, FILL, WAIT, GRAPH };
 #define RECORD(kind) RECORD_OF(kind, "deviceId")
 static const char records_sql[] = RECORD(
     0) "graphNodeId, coalesce(demangledName, shortName, mangledName), launchType, "
-       "registersPerThread, gridX, gridY, gridZ, "
-       "blockX, blockY, blockZ, staticSharedMemory, dynamicSharedMemory, localMemoryPerThread, "
-       "clusterX, clusterY, clusterZ, "
-       "graphId FROM n_KERNEL UNION ALL " RECORD(
+       "registersPerThread, gridX, gridY, gridZ, blockX, blockY, blockZ, staticSharedMemory, "
+       "dynamicSharedMemory, localMemoryPerThread, clusterX, clusterY, clusterZ, graphId FROM "
+       "n_KERNEL UNION ALL " RECORD(
            1) "graphNodeId, bytes, copyKind, srcKind, dstKind, dstDeviceId, migrationCause, "
               "virtualAddress, srcDeviceId, NULL, NULL, "
               "NULL, NULL, NULL, NULL, NULL, NULL FROM n_MEMCPY UNION ALL " RECORD(
                   2) "graphNodeId, bytes, value, memKind, NULL, NULL, NULL, NULL, NULL, NULL, "
-                     "NULL, NULL, NULL, NULL, NULL, NULL, NULL FROM "
-                     "n_MEMSET UNION ALL " RECORD_OF(
+                     "NULL, NULL, NULL, NULL, NULL, NULL, NULL FROM n_MEMSET UNION ALL " RECORD_OF(
                          3, NSYS_OWNER("w")) "NULL, syncType, eventId, eventSyncId, NULL, NULL, "
                                              "NULL, NULL, NULL, "
                                              "NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL FROM "

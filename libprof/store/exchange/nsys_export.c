@@ -367,9 +367,8 @@ static enum prof_status copy_counters(struct export *e)
         int slot = sqlite3_column_int(counter, 1);
         char *select =
             sqlite3_mprintf("SELECT s.start + s.duration, s.start + s.duration, " NSYS_VM
-                            " | g.gpu, %d, CAST(round(s.c%d) AS "
-                            "INTEGER) FROM counter_sample s JOIN nsys_counter_gpu g ON g.id = "
-                            "s.counter_device WHERE "
+                            " | g.gpu, %d, CAST(round(s.c%d) AS INTEGER) FROM counter_sample s "
+                            "JOIN nsys_counter_gpu g ON g.id = s.counter_device WHERE "
                             "s.counter_device = %lld AND s.c%d NOT NULL",
                             slot, slot, (long long)sqlite3_column_int64(counter, 0), slot);
         status = select ? copy(e, "GPU_METRICS", select) : prof_out_of_memory(e->err);
@@ -435,10 +434,8 @@ static const struct {
     const char *count, *text;
 } omissions[] = {
     {"SELECT (SELECT count(*) FROM kernel WHERE start IS NULL OR duration IS NULL) + (SELECT "
-     "count(*) FROM "
-     "transfer WHERE start IS NULL OR duration IS NULL) + (SELECT count(*) FROM memset WHERE start "
-     "IS NULL OR "
-     "duration IS NULL)",
+     "count(*) FROM transfer WHERE start IS NULL OR duration IS NULL) + (SELECT count(*) FROM "
+     "memset WHERE start IS NULL OR duration IS NULL)",
      "device records without times, which were never seen to end, are left out"},
     {"SELECT count(*) FROM allocation WHERE kind IN (8, 9)",
      "allocations of shared virtual memory and of pools are exported as managed and device memory"},

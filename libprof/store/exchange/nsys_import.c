@@ -190,10 +190,8 @@ enum prof_status nsys_import_events(struct feed *feed)
          "FROM n_CUDA_GPU_MEMORY_USAGE_EVENTS ORDER BY start, memoryOperationType DESC",
          feed_memory_event},
         {"SELECT start, globalPid, deviceId, address, operationType, minBytesToKeep, "
-         "localMemoryPoolReleaseThreshold, "
-         "localMemoryPoolSize, localMemoryPoolUtilizedSize FROM n_CUDA_GPU_MEMORY_POOL_EVENTS "
-         "WHERE globalPid NOT NULL "
-         "AND start NOT NULL",
+         "localMemoryPoolReleaseThreshold, localMemoryPoolSize, localMemoryPoolUtilizedSize FROM "
+         "n_CUDA_GPU_MEMORY_POOL_EVENTS WHERE globalPid NOT NULL AND start NOT NULL",
          put_pool},
         {"SELECT timestamp, " NSYS_OWNER("e") ", contextId, streamId, globalPid, eventId, "
                                               "eventSyncId FROM n_CUDA_EVENT e WHERE "
@@ -204,21 +202,17 @@ enum prof_status nsys_import_events(struct feed *feed)
          ") NOT NULL",
          feed_overhead},
         {"SELECT start, end, globalTid, jitEntryType, jitOperationType, deviceId, cacheSize, "
-         "cachePath FROM n_JIT WHERE "
-         "globalTid NOT NULL",
+         "cachePath FROM n_JIT WHERE globalTid NOT NULL",
          put_jit},
         {"SELECT start, NULL, globalPid, NULL, address, 1, NULL FROM "
-         "n_CUDA_UM_CPU_PAGE_FAULT_EVENTS WHERE start NOT NULL "
-         "AND globalPid NOT NULL",
+         "n_CUDA_UM_CPU_PAGE_FAULT_EVENTS WHERE start NOT NULL AND globalPid NOT NULL",
          put_fault},
         {"SELECT start, end, globalPid, deviceId, address, numberOfPageFaults, faultAccessType "
-         "FROM "
-         "n_CUDA_UM_GPU_PAGE_FAULT_EVENTS WHERE start NOT NULL AND end NOT NULL AND globalPid NOT "
-         "NULL",
+         "FROM n_CUDA_UM_GPU_PAGE_FAULT_EVENTS WHERE start NOT NULL AND end NOT NULL AND globalPid "
+         "NOT NULL",
          put_fault},
         {"SELECT start, globalTid, graphNodeId, originalGraphNodeId FROM n_CUDA_GRAPH_NODE_EVENTS "
-         "WHERE start NOT NULL "
-         "AND globalTid NOT NULL AND graphNodeId NOT NULL",
+         "WHERE start NOT NULL AND globalTid NOT NULL AND graphNodeId NOT NULL",
          put_node},
     };
     enum prof_status status = nsys_import_calls(feed);

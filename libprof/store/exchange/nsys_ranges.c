@@ -2,7 +2,6 @@
  * ends, so per thread and domain the ends that are still to come are kept. A range that outlives
  * the one around it cannot have been pushed: it becomes a start/end range. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "libprof/store/exchange/nsys.h"
@@ -26,11 +25,10 @@ enum {
 
 static const char ranges_sql[] =
     "SELECT start, end, eventType, globalTid, endGlobalTid, text, textId, coalesce(domainId, 0), "
-    "category, color, "
-    "coalesce(int64Value, uint64Value, int32Value, uint32Value), coalesce(doubleValue, "
-    "floatValue), rangeId, CASE WHEN json_valid(jsonText) THEN jsonText END FROM "
-    "n_NVTX_EVENTS WHERE eventType IN (34, 59, 60, 70, 71) AND globalTid NOT NULL "
-    "ORDER BY start, coalesce(end, 9223372036854775807) DESC, eventType";
+    "category, color, coalesce(int64Value, uint64Value, int32Value, uint32Value), "
+    "coalesce(doubleValue, floatValue), rangeId, CASE WHEN json_valid(jsonText) THEN jsonText END "
+    "FROM n_NVTX_EVENTS WHERE eventType IN (34, 59, 60, 70, 71) AND globalTid NOT NULL ORDER BY "
+    "start, coalesce(end, 9223372036854775807) DESC, eventType";
 
 #define NEVER INT64_MAX
 

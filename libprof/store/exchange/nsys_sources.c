@@ -5,7 +5,6 @@
  *
  * Correlation numbers there join a call with its device records. A capture holds both in one row,
  * so they are made of row numbers: eight spaces, one a table, the sixth for what graphs share. */
-#include <stddef.h>
 
 #include "libprof/store/exchange/nsys.h"
 

@@ -1,6 +1,5 @@
 /* The tables of an Nsight Systems export as data, in the order of columns of real files, NOT NULL
  * where nsys declares it: readers rely on it. There 0 stands for what a capture does not know. */
-#include <stddef.h>
 
 #include "libprof/store/exchange/nsys.h"
 

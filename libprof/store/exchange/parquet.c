@@ -2,7 +2,6 @@
  * row group is written in one piece, so its values are kept until the group is full. */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -4,7 +4,6 @@
  * rocpd_track. A kernel and a copy have the stack_id of the API call that launched them. */
 #include "libprof/store/exchange/nsys.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "libprof/base/error.h"
@@ -77,39 +76,35 @@ static const struct stage_query queries[] = {
      "type_index, coalesce(nullif(product_name, ''), name), json_extract(info, '$.cu_count'), "
      "json_extract(info, '$.wave_front_size'), json_extract(info, '$.simd_per_cu') * "
      "json_extract(info, '$.max_waves_per_simd') FROM (SELECT *, CASE WHEN json_valid(extdata) "
-     "THEN "
-     "extdata ELSE '{}' END AS info FROM src.\"rocpd_info_agent{u}\") WHERE type = 'GPU' AND "
+     "THEN extdata ELSE '{}' END AS info FROM src.\"rocpd_info_agent{u}\") WHERE type = 'GPU' AND "
      "type_index NOT IN (SELECT id FROM TARGET_INFO_GPU)"},
     {"kernel_dispatch",
      "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL(start, end, deviceId, contextId, streamId, "
      "correlationId, globalPid, demangledName, shortName, registersPerThread, gridX, gridY, gridZ, "
      "blockX, blockY, blockZ, staticSharedMemory, dynamicSharedMemory, localMemoryPerThread) "
      "SELECT {start}, {end}, coalesce(A.type_index, {agent}, 0), 0, {stream}, V.stack_id, "
-     "{process}, "
-     "{kernel name}, {kernel name}, S.arch_vgpr_count, "
-     "(grid_size_x + workgroup_size_x - 1) / nullif(workgroup_size_x, 0), "
-     "(grid_size_y + workgroup_size_y - 1) / nullif(workgroup_size_y, 0), "
-     "(grid_size_z + workgroup_size_z - 1) / nullif(workgroup_size_z, 0), "
-     "workgroup_size_x, workgroup_size_y, workgroup_size_z, S.group_segment_size, "
-     "max(0, coalesce(X.group_segment_size, 0) - coalesce(S.group_segment_size, 0)), "
-     "X.private_segment_size FROM src.\"rocpd_kernel_dispatch{u}\" X{joined}{timed}{event} "
-     "LEFT JOIN src.\"rocpd_info_kernel_symbol{u}\" S ON S.id = X.kernel_id "
-     "LEFT JOIN src.\"rocpd_info_agent{u}\" A ON A.id = {agent}"},
+     "{process}, {kernel name}, {kernel name}, S.arch_vgpr_count, (grid_size_x + workgroup_size_x "
+     "- 1) / nullif(workgroup_size_x, 0), (grid_size_y + workgroup_size_y - 1) / "
+     "nullif(workgroup_size_y, 0), (grid_size_z + workgroup_size_z - 1) / nullif(workgroup_size_z, "
+     "0), workgroup_size_x, workgroup_size_y, workgroup_size_z, S.group_segment_size, max(0, "
+     "coalesce(X.group_segment_size, 0) - coalesce(S.group_segment_size, 0)), "
+     "X.private_segment_size FROM src.\"rocpd_kernel_dispatch{u}\" X{joined}{timed}{event} LEFT "
+     "JOIN src.\"rocpd_info_kernel_symbol{u}\" S ON S.id = X.kernel_id LEFT JOIN "
+     "src.\"rocpd_info_agent{u}\" A ON A.id = {agent}"},
     {"memory_copy",
      "INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY(start, end, deviceId, contextId, streamId, "
      "correlationId, globalPid, bytes, copyKind, srcKind, dstKind, srcDeviceId, dstDeviceId) "
      "SELECT {start}, {end}, coalesce(CASE WHEN D.type = 'GPU' THEN D.type_index WHEN O.type = "
-     "'GPU' THEN O.type_index END, 0), 0, {copy stream}, V.stack_id, {process}, X.size, "
-     "CASE WHEN O.type = 'GPU' AND D.type = 'GPU' THEN CASE WHEN O.id = D.id THEN 8 ELSE 10 END "
-     "WHEN D.type = 'GPU' THEN 1 WHEN O.type = 'GPU' THEN 2 WHEN N.string LIKE '%HOST_TO_DEVICE' "
-     "THEN 1 WHEN N.string LIKE '%DEVICE_TO_HOST' THEN 2 WHEN N.string LIKE '%DEVICE_TO_DEVICE' "
-     "THEN 8 WHEN N.string LIKE '%HOST_TO_HOST' OR (O.type = 'CPU' AND D.type = 'CPU') THEN 9 ELSE "
-     "0 END, CASE WHEN O.type = 'GPU' THEN 2 END, CASE WHEN D.type = 'GPU' THEN 2 END, "
-     "CASE WHEN O.type = 'GPU' THEN O.type_index END, CASE WHEN D.type = 'GPU' THEN D.type_index "
-     "END FROM src.\"rocpd_memory_copy{u}\" X{joined}{timed}{event} "
-     "LEFT JOIN src.\"rocpd_string{u}\" N ON N.id = X.name_id "
-     "LEFT JOIN src.\"rocpd_info_agent{u}\" O ON O.id = X.src_agent_id "
-     "LEFT JOIN src.\"rocpd_info_agent{u}\" D ON D.id = X.dst_agent_id"},
+     "'GPU' THEN O.type_index END, 0), 0, {copy stream}, V.stack_id, {process}, X.size, CASE WHEN "
+     "O.type = 'GPU' AND D.type = 'GPU' THEN CASE WHEN O.id = D.id THEN 8 ELSE 10 END WHEN D.type "
+     "= 'GPU' THEN 1 WHEN O.type = 'GPU' THEN 2 WHEN N.string LIKE '%HOST_TO_DEVICE' THEN 1 WHEN "
+     "N.string LIKE '%DEVICE_TO_HOST' THEN 2 WHEN N.string LIKE '%DEVICE_TO_DEVICE' THEN 8 WHEN "
+     "N.string LIKE '%HOST_TO_HOST' OR (O.type = 'CPU' AND D.type = 'CPU') THEN 9 ELSE 0 END, CASE "
+     "WHEN O.type = 'GPU' THEN 2 END, CASE WHEN D.type = 'GPU' THEN 2 END, CASE WHEN O.type = "
+     "'GPU' THEN O.type_index END, CASE WHEN D.type = 'GPU' THEN D.type_index END FROM "
+     "src.\"rocpd_memory_copy{u}\" X{joined}{timed}{event} LEFT JOIN src.\"rocpd_string{u}\" N ON "
+     "N.id = X.name_id LEFT JOIN src.\"rocpd_info_agent{u}\" O ON O.id = X.src_agent_id LEFT JOIN "
+     "src.\"rocpd_info_agent{u}\" D ON D.id = X.dst_agent_id"},
     {"memory_allocate",
      "INSERT INTO CUDA_GPU_MEMORY_USAGE_EVENTS(start, globalPid, deviceId, contextId, address, "
      "bytes, memKind, memoryOperationType) SELECT {end}, {process}, CASE WHEN A.type = 'GPU' THEN "
@@ -126,8 +121,7 @@ static const struct stage_query queries[] = {
      "{end}, CASE WHEN N.string LIKE 'roctxProcessRange%' OR N.string LIKE 'roctxRangeSt%' THEN 60 "
      "ELSE 59 END, {thread}, coalesce(CASE WHEN json_valid(V.extdata) THEN json_extract(V.extdata, "
      "'$.message') END, N.string), 0 FROM src.\"rocpd_region{u}\" X{joined}{timed}{event} LEFT "
-     "JOIN "
-     "src.\"rocpd_string{u}\" N ON N.id = X.name_id WHERE {category} LIKE '%MARKER%'"},
+     "JOIN src.\"rocpd_string{u}\" N ON N.id = X.name_id WHERE {category} LIKE '%MARKER%'"},
     {"sample",
      "INSERT INTO NVTX_EVENTS(start, eventType, globalTid, text, domainId) SELECT {mark}, 34, "
      "(" NSYS_VM

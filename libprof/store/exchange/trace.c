@@ -1,8 +1,6 @@
 /* A Chrome trace as a file: read in pieces, unpacked on the way, parsed as a stream (a tree of it
  * would take six times its size). Errors name the byte. */
-#include <errno.h>
 #include <setjmp.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

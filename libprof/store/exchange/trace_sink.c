@@ -5,7 +5,6 @@
  * it. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "libprof/store/exchange/nsys.h"
 #include "libprof/store/exchange/trace.h"
@@ -261,9 +260,8 @@ static bool settle_xla(struct trace_sink *sink)
     for (size_t i = 0; ok && i < sizeof tables / sizeof *tables; i++) {
         char *sql = sqlite3_mprintf(
             "UPDATE CUPTI_ACTIVITY_KIND_%s AS k SET deviceId = coalesce((SELECT "
-            "CAST(substr(p.name, "
-            "13) AS INTEGER) FROM PROCESSES p WHERE p.pid = k.deviceId AND p.name LIKE "
-            "'/device:GPU:%%'), deviceId), contextId = 0",
+            "CAST(substr(p.name, 13) AS INTEGER) FROM PROCESSES p WHERE p.pid = k.deviceId AND "
+            "p.name LIKE '/device:GPU:%%'), deviceId), contextId = 0",
             tables[i]);
         ok = trace_memory(sink, sql != NULL) && !sqlite3_exec(sink->db, sql, NULL, NULL, NULL);
         sqlite3_free(sql);

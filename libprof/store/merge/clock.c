@@ -7,7 +7,6 @@
  * magnitude. */
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "libprof/base/saturate.h"

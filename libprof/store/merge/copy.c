@@ -1,7 +1,6 @@
 /* Tables without a time of their own, file by file: rows are given the next numbers, what they
  * refer to its new ones, times the new zero. Names and launch configurations that are there already
  * are not written again: a thousand ranks of one program have the same ones. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "libprof/base/path.h"

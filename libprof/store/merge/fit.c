@@ -7,7 +7,6 @@
  * before its recording began, those in a pause of its recording. */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "libprof/base/saturate.h"
 #include "libprof/store/merge/parts.h"
