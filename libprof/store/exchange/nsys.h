@@ -16,13 +16,25 @@
 #define NSYS_PRODUCT "perfkit"
 #define NSYS_CALLERS_UNKNOWN "[callers unknown]" /* a frame of ours, where a stack was cut */
 
-/* Every table that is written or read: name, and its columns as SQL declares them. Ends with NULL.
- */
+/* Every table that is written or read: name, and its columns with blanks between. A column holds
+ * whole numbers unless its type follows behind ':'; '!' ends one that is never NULL, '*' one that
+ * is never NULL and part of the key. Ends with NULL. */
 struct nsys_table {
     const char *name, *columns;
     bool always; /* also when it has no rows: readers use it without checking */
 };
 extern const struct nsys_table nsys_tables[];
+
+struct nsys_column {
+    char name[40], type[8]; /* INTEGER, TEXT, REAL */
+    bool needed, in_key;
+};
+/* The column at *at, which moves to the next; false at the end. */
+bool nsys_next_column(const char **at, struct nsys_column *column);
+
+/* Make the table where it is not there yet; `strict` = with NOT NULL. False: an error of the
+ * database, or out of memory. */
+bool nsys_make_table(sqlite3 *db, const struct nsys_table *table, bool strict);
 
 /* What fills a table: a SELECT over a capture with the temporary tables of nsys_export.c, whose
  * columns are the first ones of the table. Ends with NULL. */
@@ -31,11 +43,10 @@ struct nsys_source {
 };
 extern const struct nsys_source nsys_sources[];
 
-/* ENUM_* tables: (id, name, label). Ends with a NULL table. */
+/* ENUM_* tables: (id, name, label), with what all names begin with; rows are "id name label" with
+ * "; " between. Ends with a NULL table. */
 struct nsys_enum {
-    const char *table;
-    int id;
-    const char *name, *label;
+    const char *table, *prefix, *rows;
 };
 extern const struct nsys_enum nsys_enums[];
 

@@ -256,53 +256,34 @@ static const struct nsys_table *table_named(const char *name)
 
 static enum prof_status make_table(struct export *e, const struct nsys_table *table)
 {
-    char *sql = sqlite3_mprintf("CREATE TABLE IF NOT EXISTS %s(%s)", table->name, table->columns);
-    enum prof_status status = sql ? run_export_sql(e, e->out, sql) : prof_out_of_memory(e->err);
-    sqlite3_free(sql);
-    return status;
+    return nsys_make_table(e->out, table, true) ? PROF_OK : fail_writing(e);
 }
 
-/* One column of an INSERT: what the SELECT gives, and in a column that may not be NULL 0 or '' for
- * what is not known. Columns behind those of the SELECT get that, or are left out. */
-static void add_insert_column(sqlite3_str *names, sqlite3_str *values, sqlite3_stmt *info, int at,
-                              bool given)
+/* What the SELECT gives, and in a column that may not be NULL 0 or '' for what is not known.
+ * Columns behind those of the SELECT get that, or are left out. */
+static enum prof_status prepare_insert(struct export *e, const struct nsys_table *table,
+                                       int columns, sqlite3_stmt **insert)
 {
-    bool needed = sqlite3_column_int(info, 1), text = sqlite3_column_int(info, 2);
-    const char *unknown = text ? "''" : "0", *comma = at ? "," : "";
-    if (!given && !needed)
-        return;
-    sqlite3_str_appendf(names, "%s\"%w\"", comma, (const char *)sqlite3_column_text(info, 0));
-    if (given && needed)
-        sqlite3_str_appendf(values, "%scoalesce(?%d,%s)", comma, at + 1, unknown);
-    else if (given)
-        sqlite3_str_appendf(values, "%s?%d", comma, at + 1);
-    else
-        sqlite3_str_appendf(values, "%s%s", comma, unknown);
-}
-
-static enum prof_status prepare_insert(struct export *e, const char *table, int columns,
-                                       sqlite3_stmt **insert)
-{
-    sqlite3_stmt *info = NULL;
     sqlite3_str *sql = sqlite3_str_new(NULL), *values = sqlite3_str_new(NULL);
-    char *ask = sqlite3_mprintf(
-        "SELECT name, \"notnull\", type = 'TEXT' FROM pragma_table_info('%s')", table);
-    enum prof_status status = ask ? PROF_OK : prof_out_of_memory(e->err);
-    if (!status && sqlite3_prepare_v2(e->out, ask, -1, &info, NULL))
-        status = fail_writing(e);
-    int rc = SQLITE_DONE;
-    sqlite3_str_appendf(sql, "INSERT INTO %s(", table);
-    for (int i = 0; !status && (rc = sqlite3_step(info)) == SQLITE_ROW; i++)
-        add_insert_column(sql, values, info, i, i < columns);
-    if (!status && rc != SQLITE_DONE)
-        status = fail_writing(e);
-    sqlite3_finalize(info);
-    sqlite3_free(ask);
+    const char *at = table->columns, *comma = "";
+    struct nsys_column c;
+    sqlite3_str_appendf(sql, "INSERT INTO %s(", table->name);
+    for (int i = 0; nsys_next_column(&at, &c); i++, comma = ",") {
+        const char *unknown = !strcmp(c.type, "TEXT") ? "''" : "0";
+        if (i >= columns && !c.needed)
+            continue;
+        sqlite3_str_appendf(sql, "%s\"%s\"", comma, c.name);
+        if (i >= columns)
+            sqlite3_str_appendf(values, ",%s", unknown);
+        else if (c.needed)
+            sqlite3_str_appendf(values, "%scoalesce(?%d,%s)", comma, i + 1, unknown);
+        else
+            sqlite3_str_appendf(values, "%s?%d", comma, i + 1);
+    }
     char *given = sqlite3_str_finish(values);
     sqlite3_str_appendf(sql, ") VALUES(%s)", given ? given : "");
     char *text = sqlite3_str_finish(sql);
-    if (!status && (!text || !given))
-        status = prof_out_of_memory(e->err);
+    enum prof_status status = text && given ? PROF_OK : prof_out_of_memory(e->err);
     if (!status && sqlite3_prepare_v2(e->out, text, -1, insert, NULL))
         status = fail_writing(e);
     sqlite3_free(given);
@@ -317,14 +298,15 @@ static bool continue_nsys_export(struct export *e)
            options->progress(options->user, e->result->rows);
 }
 
-static enum prof_status copy(struct export *e, const char *table, const char *select)
+static enum prof_status copy(struct export *e, const char *name, const char *select)
 {
+    const struct nsys_table *table = table_named(name);
     sqlite3_stmt *from = NULL, *to = NULL;
     enum prof_status status = exchange_prepare(e->capture, e->path, select, &from, e->err);
     int columns = status ? 0 : sqlite3_column_count(from), rc = SQLITE_DONE;
     while (!status && (rc = sqlite3_step(from)) == SQLITE_ROW) {
         if (!to) {
-            status = make_table(e, table_named(table));
+            status = make_table(e, table);
             status = status ?: prepare_insert(e, table, columns, &to);
             if (status)
                 break;
@@ -381,15 +363,23 @@ static enum prof_status copy_counters(struct export *e)
 
 static enum prof_status write_enums(struct export *e)
 {
-    enum prof_status status = PROF_OK;
-    for (const struct nsys_enum *row = nsys_enums; !status && row->table; row++) {
-        char *sql = sqlite3_mprintf(
-            "CREATE TABLE IF NOT EXISTS %s(id INTEGER NOT NULL PRIMARY KEY, name TEXT, "
-            "label TEXT); INSERT INTO %s VALUES(%d, %Q, %Q)",
-            row->table, row->table, row->id, row->name, row->label);
-        status = sql ? run_export_sql(e, e->out, sql) : prof_out_of_memory(e->err);
-        sqlite3_free(sql);
+    sqlite3_str *sql = sqlite3_str_new(NULL);
+    for (const struct nsys_enum *list = nsys_enums; list->table; list++) {
+        sqlite3_str_appendf(
+            sql, "CREATE TABLE %s(id INTEGER NOT NULL PRIMARY KEY, name TEXT, label TEXT);",
+            list->table);
+        for (const char *row = list->rows; *row;
+             row += strcspn(row, ";"), row += strspn(row, "; ")) {
+            int id = 0, name = 0, label = 0;
+            sscanf(row, "%d %n%*s %n", &id, &name, &label);
+            sqlite3_str_appendf(sql, "INSERT INTO %s VALUES(%d, '%s%.*s', '%.*s');", list->table,
+                                id, list->prefix, label - name - 1, row + name,
+                                (int)strcspn(row + label, ";"), row + label);
+        }
     }
+    char *text = sqlite3_str_finish(sql);
+    enum prof_status status = text ? run_export_sql(e, e->out, text) : prof_out_of_memory(e->err);
+    sqlite3_free(text);
     return status;
 }
 

@@ -25,11 +25,6 @@ static const struct {
     {"CUDA_GPU_MEMORY_USAGE_EVENTS", {"start", "address", "bytes", "memoryOperationType", NULL}},
 };
 
-static bool starts_with_word(const char *text, size_t length, const char *word)
-{
-    return strlen(word) <= length && !strncmp(text, word, strlen(word));
-}
-
 /* If a query fails, the table or column counts as there, so that what is done with it fails and
  * says why. */
 bool nsys_has_table(sqlite3 *db, const char *schema, const char *name)
@@ -40,12 +35,11 @@ bool nsys_has_table(sqlite3 *db, const char *schema, const char *name)
                            schema, name);
 }
 
-static bool table_has_column(sqlite3 *db, const char *schema, const char *table, const char *column,
-                             size_t length)
+static bool table_has_column(sqlite3 *db, const char *schema, const char *table, const char *column)
 {
-    return prof_sql_number(
-        db, 1, "SELECT EXISTS(SELECT 1 FROM pragma_table_info(%Q, %Q) WHERE name = '%.*q')", table,
-        schema, (int)length, column);
+    return prof_sql_number(db, 1,
+                           "SELECT EXISTS(SELECT 1 FROM pragma_table_info(%Q, %Q) WHERE name = %Q)",
+                           table, schema, column);
 }
 
 /* "n_KERNEL" for CUPTI_ACTIVITY_KIND_KERNEL */
@@ -54,41 +48,22 @@ static const char *short_name(const char *table)
     return strncmp(table, PREFIX, sizeof PREFIX - 1) ? table : table + sizeof PREFIX - 1;
 }
 
-/* One column of the view: "name type" of the declaration up to its comma. */
-static void add_column(sqlite3 *db, sqlite3_str *sql, const char *schema, const char *table,
-                       bool there, const char *column, size_t length)
-{
-    const char *space = memchr(column, ' ', length);
-    size_t name = space ? (size_t)(space - column) : length;
-    const char *type = space ? space + 1 : "INTEGER";
-    size_t left = length - name - (space ? 1 : 0);
-    if (!there || !table_has_column(db, schema, table, column, name))
-        sqlite3_str_appendf(sql, "NULL AS \"%.*s\"", (int)name, column);
-    else if (starts_with_word(type, left, "TEXT"))
-        sqlite3_str_appendf(
-            sql, "CASE WHEN typeof(\"%.*s\") IN ('text', 'integer') THEN \"%.*s\" END AS \"%.*s\"",
-            (int)name, column, (int)name, column, (int)name, column);
-    else
-        sqlite3_str_appendf(
-            sql, "CASE WHEN typeof(\"%.*s\") %s THEN \"%.*s\" END AS \"%.*s\"", (int)name, column,
-            starts_with_word(type, left, "REAL") ? "IN ('real', 'integer')" : "= 'integer'",
-            (int)name, column, (int)name, column);
-}
-
 static enum prof_status make_view(sqlite3 *db, const char *schema, const char *path,
                                   const struct nsys_table *table, struct prof_error *err)
 {
     bool there = nsys_has_table(db, schema, table->name);
     sqlite3_str *sql = sqlite3_str_new(db);
+    struct nsys_column c;
     sqlite3_str_appendf(sql, "CREATE TEMP VIEW n_%s AS SELECT ", short_name(table->name));
-    for (const char *at = table->columns; *at;) {
-        size_t length = strcspn(at, ",");
-        add_column(db, sql, schema, table->name, there, at, length);
-        at += length;
-        if (*at == ',') {
-            sqlite3_str_appendall(sql, ", ");
-            at += strspn(at, ", ");
-        }
+    for (const char *at = table->columns, *comma = ""; nsys_next_column(&at, &c); comma = ", ") {
+        const char *types = !strcmp(c.type, "TEXT")   ? "IN ('text', 'integer')"
+                            : !strcmp(c.type, "REAL") ? "IN ('real', 'integer')"
+                                                      : "= 'integer'";
+        if (there && table_has_column(db, schema, table->name, c.name))
+            sqlite3_str_appendf(sql, "%sCASE WHEN typeof(\"%s\") %s THEN \"%s\" END AS \"%s\"",
+                                comma, c.name, types, c.name, c.name);
+        else
+            sqlite3_str_appendf(sql, "%sNULL AS \"%s\"", comma, c.name);
     }
     if (there)
         sqlite3_str_appendf(sql, " FROM \"%w\".\"%w\"", schema, table->name);
@@ -108,7 +83,7 @@ static enum prof_status make_view(sqlite3 *db, const char *schema, const char *p
 static enum prof_status check_column(sqlite3 *db, const char *schema, const char *path,
                                      const char *table, const char *column, struct prof_error *err)
 {
-    if (!table_has_column(db, schema, table, column, strlen(column)))
+    if (!table_has_column(db, schema, table, column))
         return prof_fail(err, PROF_CORRUPT,
                          "%s: table %s has no column %s: not an export that can be read", path,
                          table, column);
@@ -188,8 +163,8 @@ enum prof_status nsys_views_make(sqlite3 *db, const char *schema, const char *pa
     if (sqlite3_errcode(db) && (sqlite3_errcode(db) & 0xff) != SQLITE_DONE &&
         (sqlite3_errcode(db) & 0xff) != SQLITE_ROW)
         return exchange_sql_fail(db, "read", path, err);
-    if (!strings || !any || !table_has_column(db, schema, "StringIds", "id", 2) ||
-        !table_has_column(db, schema, "StringIds", "value", 5))
+    if (!strings || !any || !table_has_column(db, schema, "StringIds", "id") ||
+        !table_has_column(db, schema, "StringIds", "value"))
         return prof_fail(err, PROF_FORMAT,
                          "%s is an SQLite file, but no export of Nsight Systems (no table "
                          "StringIds, or no events): "
@@ -211,15 +186,45 @@ enum prof_status nsys_views_make(sqlite3 *db, const char *schema, const char *pa
     return status ?: check_required(db, schema, path, err);
 }
 
+bool nsys_next_column(const char **at, struct nsys_column *column)
+{
+    size_t length = strcspn(*at, " "), name = strcspn(*at, " :!*");
+    if (!length)
+        return false;
+    const char *end = *at + length, *type = *at + name;
+    *column =
+        (struct nsys_column){.needed = end[-1] == '!' || end[-1] == '*', .in_key = end[-1] == '*'};
+    snprintf(column->name, sizeof column->name, "%.*s", (int)name, *at);
+    snprintf(column->type, sizeof column->type, "%.*s", *type == ':' ? 4 : 7,
+             *type == ':' ? type + 1 : "INTEGER"); /* TEXT, REAL */
+    *at = end + strspn(end, " ");
+    return true;
+}
+
+bool nsys_make_table(sqlite3 *db, const struct nsys_table *table, bool strict)
+{
+    sqlite3_str *sql = sqlite3_str_new(db), *key = sqlite3_str_new(db);
+    struct nsys_column c;
+    sqlite3_str_appendf(sql, "CREATE TABLE IF NOT EXISTS main.%s(", table->name);
+    for (const char *at = table->columns, *comma = ""; nsys_next_column(&at, &c); comma = ", ") {
+        sqlite3_str_appendf(sql, "%s%s %s%s", comma, c.name, c.type,
+                            strict && c.needed ? " NOT NULL" : "");
+        if (c.in_key)
+            sqlite3_str_appendf(key, "%s%s", sqlite3_str_length(key) ? ", " : "", c.name);
+    }
+    char *columns = sqlite3_str_finish(key);
+    sqlite3_str_appendf(sql, columns ? ", PRIMARY KEY(%s))" : ")", columns);
+    char *text = sqlite3_str_finish(sql);
+    bool ok = text && !sqlite3_exec(db, text, NULL, NULL, NULL);
+    sqlite3_free(columns);
+    sqlite3_free(text);
+    return ok;
+}
+
 bool nsys_make_tables(sqlite3 *db)
 {
     bool ok = true;
-    for (const struct nsys_table *table = nsys_tables; ok && table->name; table++) {
-        char *sql = sqlite3_mprintf("CREATE TABLE main.%s(%s)", table->name, table->columns);
-        for (char *at = sql; at && (at = strstr(at, " NOT NULL"));)
-            memset(at, ' ', sizeof " NOT NULL" - 1);
-        ok = sql && !sqlite3_exec(db, sql, NULL, NULL, NULL);
-        sqlite3_free(sql);
-    }
+    for (const struct nsys_table *table = nsys_tables; ok && table->name; table++)
+        ok = nsys_make_table(db, table, false);
     return ok;
 }
