@@ -204,7 +204,7 @@ int cli_generate(const char *folder)
 
 /* ---- completion ------------------------------------------------------------------------------ */
 
-/* A shell asks what may come next in a command line, by `perfkit --complete WORD...`: the words
+/* A shell queries what may come next in a command line, by `perfkit --complete WORD...`: the words
  * behind "perfkit", the last one as far as it was typed. Each line of the answer is a value and,
  * behind a tab, what it means; or ":file", ":folder", or ":command" and the number of the word (0 =
  * perfkit) with which another command's line begins. The shells' own scripts are in
