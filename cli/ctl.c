@@ -18,6 +18,7 @@
 #include "cli/control.h"
 #include "cli/find_capture.h"
 #include "cli/spool_folder.h"
+#include "libprof/base/array.h"
 #include "libprof/base/clock.h"
 #include "libprof/base/format.h"
 #include "libprof/base/json.h"
@@ -217,7 +218,7 @@ static unsigned wait_for_processes(const char *folder, uint64_t time)
 
 /* ---- status ---------------------------------------------------------------------------------- */
 
-static int print_status(const struct ctl_target *target, struct control *control, bool as_json)
+static int print_status(const struct spool_found *target, struct control *control, bool as_json)
 {
     struct control_page *page = control->page;
     struct spool_folder spool = {.owner_fd = -1};
@@ -231,7 +232,7 @@ static int print_status(const struct ctl_target *target, struct control *control
     snprintf(range, sizeof range, "%.*s", (int)sizeof page->range - 1, page->range);
     bool open_now = control_open(state);
     if (!as_json) {
-        char *name = prof_report_clean(target->final), *within = prof_report_clean(range);
+        char *name = prof_report_clean(target->capture.final), *within = prof_report_clean(range);
         printf("%s: %s%s%s for %s; windows: %llu; processes: %u; perfkit run %u, program %u\n",
                name ? name : "",
                open_now                      ? "recording"
@@ -247,7 +248,7 @@ static int print_status(const struct ctl_target *target, struct control *control
     struct prof_json json;
     prof_json_to_file(&json, stdout, 2);
     prof_json_object(&json, NULL);
-    prof_json_string(&json, "capture", target->final);
+    prof_json_string(&json, "capture", target->capture.final);
     prof_json_string(&json, "spool", target->folder);
     prof_json_bool(&json, "recording", open_now);
     prof_json_int(&json, "since_ns", since);
@@ -262,21 +263,23 @@ static int print_status(const struct ctl_target *target, struct control *control
 
 /* ---- the command ----------------------------------------------------------------------------- */
 
-static bool print_running(void *context, const char *folder, const char *live, const char *final)
+static void print_running(void)
 {
+    struct spool_list list = {0};
     struct control control;
-    (void)context;
-    (void)live;
-    if (control_find(&control, folder, NULL))
-        return true;
-    char *name = prof_report_clean(final); /* one line each */
-    printf("%u\t%s\n", control.page->owner, name ? name : "");
-    free(name);
-    control_close(&control);
-    return true;
+    spool_find_running(&list);
+    for (size_t i = 0; i < list.count; i++) {
+        if (control_find(&control, list.data[i].folder, NULL))
+            continue;
+        char *name = prof_report_clean(list.data[i].capture.final); /* one line each */
+        printf("%u\t%s\n", control.page->owner, name ? name : "");
+        free(name);
+        control_close(&control);
+    }
+    prof_array_free(&list);
 }
 
-static int switch_recording(const struct cli_command *command, const struct ctl_target *target,
+static int switch_recording(const struct cli_command *command, const struct spool_found *target,
                             struct control *control, bool open_now, struct prof_error *err)
 {
     uint64_t changed;
@@ -330,13 +333,13 @@ static int ctl_run(const struct cli_command *command, void *given,
                         operands->values[0]);
     if (options->json && verb != STATUS)
         return cli_fail(CLI_USAGE, command->name, "--json goes with status only: leave it out");
-    struct ctl_target target;
+    struct spool_found target;
     struct control control = {.fd = -1};
-    bool several;
+    bool several = false;
     if (ctl_find(operands->count > 1 ? operands->values[1] : NULL, &target, &several, err) ||
         control_find(&control, target.folder, err)) {
         if (several)
-            spool_find_running(print_running, NULL);
+            print_running();
         return CLI_FAILED;
     }
     int status = verb == STATUS ? print_status(&target, &control, options->json)

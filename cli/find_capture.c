@@ -20,6 +20,7 @@
 #include "cli/find_capture.h"
 #include "cli/process.h"
 #include "cli/spool_folder.h"
+#include "libprof/base/array.h"
 #include "libprof/base/look.h"
 #include "libprof/base/path.h"
 #include "libprof/include/prof.h"
@@ -172,38 +173,42 @@ bool spool_is_stillborn(const char *folder)
     return !spool_folder_has_more(folder);
 }
 
-static bool look_in(const char *base, bool running, spool_found found, void *context)
+/* Appends the folder with the capture that it names; false where it is none that is wanted. */
+static bool take_spool(struct spool_list *list, const char *path, bool running)
 {
-    DIR *dir = base && base[0] == '/' ? opendir(base) : NULL;
-    struct dirent *entry;
-    bool more = true;
-    while (dir && more && (entry = readdir(dir))) {
-        struct spool_folder folder = {.owner_fd = -1};
-        struct spool_capture capture;
-        if (strncmp(entry->d_name, "perfkit-", 8) != 0)
-            continue;
-        int length = snprintf(folder.path, sizeof folder.path, "%s/%s", base, entry->d_name);
-        if (length >= PATH_MAX)
-            continue;
-        if (is_wanted_spool(folder.path, running) &&
-            spool_folder_read_capture(&folder, &capture, NULL) == PROF_OK)
-            more = found(context, folder.path, capture.live, capture.final);
-        else if (!running && spool_is_stillborn(folder.path))
-            more = found(context, folder.path, "", "");
+    struct spool_folder folder = {.owner_fd = -1};
+    struct spool_found found = {.folder = ""};
+    snprintf(folder.path, sizeof folder.path, "%s", path);
+    bool named = is_wanted_spool(path, running) &&
+                 spool_folder_read_capture(&folder, &found.capture, NULL) == PROF_OK;
+    if (!named && (running || !spool_is_stillborn(path)))
+        return false;
+    if (!named)
+        found.capture = (struct spool_capture){.start_ns = 0};
+    snprintf(found.folder, sizeof found.folder, "%s", path);
+    return prof_array_push(list, found);
+}
+
+static void look_in(const char *base, bool running, struct spool_list *list)
+{
+    DIR *dir = base[0] == '/' ? opendir(base) : NULL;
+    for (struct dirent *entry; dir && (entry = readdir(dir));) {
+        char path[PATH_MAX];
+        if (strncmp(entry->d_name, "perfkit-", 8) == 0 &&
+            snprintf(path, sizeof path, "%s/%s", base, entry->d_name) < PATH_MAX)
+            take_spool(list, path, running);
     }
     if (dir)
         closedir(dir);
-    return more;
 }
 
-static bool look_in_folders(bool running, spool_found found, void *context)
+/* Each once: TMPDIR may be /tmp. */
+static void look_in_bases(bool running, struct spool_list *list)
 {
-    const char *temporary = getenv("TMPDIR");
-    if (!look_in("/dev/shm", running, found, context))
-        return false;
-    if (temporary && strcmp(temporary, "/tmp") != 0 && !look_in(temporary, running, found, context))
-        return false;
-    return look_in("/tmp", running, found, context);
+    const char *const *bases = spool_bases();
+    for (size_t i = 0; i < SPOOL_BASES; i++)
+        if (bases[i] && (i + 1 == SPOOL_BASES || strcmp(bases[i], bases[SPOOL_BASES - 1]) != 0))
+            look_in(bases[i], running, list);
 }
 
 /* The folder that a capture names, when its perfkit was killed. */
@@ -221,48 +226,64 @@ static bool named_by(const char *path, char folder[PATH_MAX])
     return there;
 }
 
-/* Has look seen the folder already? */
+/* Is it below one of the bases, where look_in_bases sees it? */
 static bool is_usual(const char *folder)
 {
-    const char *places[] = {"/dev/shm", getenv("TMPDIR"), "/tmp"};
-    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
-        size_t length = places[i] ? strlen(places[i]) : 0;
-        if (length && strncmp(folder, places[i], length) == 0 && folder[length] == '/' &&
+    const char *const *bases = spool_bases();
+    for (size_t i = 0; i < SPOOL_BASES; i++) {
+        size_t length = bases[i] ? strlen(bases[i]) : 0;
+        if (length && strncmp(folder, bases[i], length) == 0 && folder[length] == '/' &&
             !strchr(folder + length + 1, '/'))
             return true;
     }
     return false;
 }
 
-void spool_find(spool_found found, void *context)
+void spool_find(struct spool_list *list)
 {
-    if (!look_in_folders(false, found, context))
-        return;
+    look_in_bases(false, list);
     DIR *dir = opendir(".");
-    struct dirent *entry;
-    for (bool more = true; dir && more && (entry = readdir(dir));) {
-        struct spool_folder folder = {.owner_fd = -1};
-        struct spool_capture capture;
-        const char *dot = strrchr(entry->d_name, '.');
-        if (dot && strcmp(dot, ".sqlite") == 0 && is_capture_file(dirfd(dir), entry->d_name) &&
-            named_by(entry->d_name, folder.path) && !is_usual(folder.path) &&
-            spool_folder_read_capture(&folder, &capture, NULL) == PROF_OK)
-            more = found(context, folder.path, capture.live, capture.final);
+    for (struct dirent *entry; dir && (entry = readdir(dir));) {
+        char folder[PATH_MAX];
+        if (prof_ends_with(entry->d_name, SUFFIX) && is_capture_file(dirfd(dir), entry->d_name) &&
+            named_by(entry->d_name, folder) && !is_usual(folder))
+            take_spool(list, folder, false);
     }
     if (dir)
         closedir(dir);
 }
 
-void spool_find_below(const char *base, spool_found found, void *context)
+void spool_find_below(const char *base, struct spool_list *list)
 {
     char real[PATH_MAX];
     if (realpath(base, real))
-        look_in(real, false, found, context);
+        look_in(real, false, list);
 }
 
-void spool_find_running(spool_found found, void *context)
+void spool_find_running(struct spool_list *list)
 {
-    look_in_folders(true, found, context);
+    look_in_bases(true, list);
+}
+
+/* The first whose capture is, or will be, this file. */
+static bool find_in_list(const struct spool_list *list, const char *path, struct spool_found *found)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        if (strcmp(path, list->data[i].capture.live) && strcmp(path, list->data[i].capture.final))
+            continue;
+        *found = list->data[i];
+        return true;
+    }
+    return false;
+}
+
+bool spool_find_running_of(const char *path, struct spool_found *found)
+{
+    struct spool_list list = {0};
+    spool_find_running(&list);
+    bool there = find_in_list(&list, path, found);
+    prof_array_free(&list);
+    return there;
 }
 
 bool spool_is_running(const char *folder)
@@ -270,36 +291,24 @@ bool spool_is_running(const char *folder)
     return is_wanted_spool(folder, true);
 }
 
-struct spool_search {
-    char wanted[PATH_MAX];
-    char *folder;
-    bool done;
-};
-
-static bool match_spool_capture(void *context, const char *folder, const char *live,
-                                const char *final)
-{
-    struct spool_search *search = context;
-    if (strcmp(search->wanted, live) != 0 && strcmp(search->wanted, final) != 0)
-        return true;
-    snprintf(search->folder, PATH_MAX, "%s", folder);
-    search->done = true;
-    return false;
-}
-
 bool spool_find_for(const char *capture, char folder[PATH_MAX])
 {
-    struct spool_search search = {.folder = folder};
-    char parent[PATH_MAX], name[PATH_MAX];
-    if (!realpath(capture, search.wanted)) { /* perfkit was killed before it was there */
+    struct spool_list list = {0};
+    struct spool_found found;
+    char wanted[PATH_MAX], parent[PATH_MAX], name[PATH_MAX];
+    if (!realpath(capture, wanted)) { /* perfkit was killed before it was there */
         if (strlen(capture) >= PATH_MAX || !realpath(dirname(strcpy(name, capture)), parent))
             return false;
         strcpy(name, capture);
-        if (snprintf(search.wanted, PATH_MAX, "%s/%s", parent, basename(name)) >= PATH_MAX)
+        if (snprintf(wanted, PATH_MAX, "%s/%s", parent, basename(name)) >= PATH_MAX)
             return false;
     }
-    look_in_folders(false, match_spool_capture, &search);
-    return search.done || named_by(search.wanted, folder);
+    look_in_bases(false, &list);
+    bool there = find_in_list(&list, wanted, &found);
+    prof_array_free(&list);
+    if (there)
+        strcpy(folder, found.folder);
+    return there || named_by(wanted, folder);
 }
 
 /* ---- running captures ------------------------------------------------------------------------ */
@@ -307,13 +316,6 @@ bool spool_find_for(const char *capture, char folder[PATH_MAX])
 /* Folders in the usual places are found by looking; those of --spool-dir through
  * the capture file, which names its folder while it grows, or through the environment of the
  * program. */
-
-struct ctl_search {
-    struct ctl_target *target;
-    const char *path; /* look for this file, NULL = not */
-    long pid;         /* look for this process, 0 = not */
-    unsigned found;
-};
 
 static bool serves_process(const char *folder, long pid)
 {
@@ -326,42 +328,23 @@ static bool serves_process(const char *folder, long pid)
     return yes;
 }
 
-static bool match_ctl_target(void *context, const char *folder, const char *live, const char *final)
-{
-    struct ctl_search *search = context;
-    if (search->path && strcmp(search->path, live) != 0 && strcmp(search->path, final) != 0)
-        return true;
-    if (search->pid && !serves_process(folder, search->pid))
-        return true;
-    if (search->found++ == 0) {
-        snprintf(search->target->folder, PATH_MAX, "%s", folder);
-        snprintf(search->target->final, PATH_MAX, "%s", final);
-    }
-    return true;
-}
-
 /* A folder that something else named. */
-static bool use_spool_folder(struct ctl_target *target, const char *folder)
+static bool use_spool_folder(struct spool_found *found, const char *folder)
 {
-    struct spool_capture capture;
-    struct spool_folder spool = {.owner_fd = -1};
-    snprintf(spool.path, sizeof spool.path, "%s", folder);
-    if (folder[0] != '/' || !spool_is_running(folder) ||
-        spool_folder_read_capture(&spool, &capture, NULL))
-        return false;
-    snprintf(target->final, PATH_MAX, "%s", capture.final);
-    snprintf(target->folder, PATH_MAX, "%s", folder);
-    return true;
+    struct spool_list list = {0};
+    bool there = folder[0] == '/' && take_spool(&list, folder, true);
+    if (there)
+        *found = list.data[0];
+    prof_array_free(&list);
+    return there;
 }
 
-static enum prof_status by_file(const char *file, struct ctl_target *target, struct prof_error *err)
+static enum prof_status by_file(const char *file, struct spool_found *found, struct prof_error *err)
 {
     char real[PATH_MAX];
-    struct ctl_search search = {.target = target, .path = real};
     if (!realpath(file, real))
         return prof_fail_errno(err, PROF_NOTFOUND, "cannot open %s", file);
-    spool_find_running(match_ctl_target, &search);
-    if (search.found)
+    if (spool_find_running_of(real, found))
         return PROF_OK;
     struct prof_capture *capture;
     enum prof_status status = prof_open(real, &capture, err);
@@ -372,7 +355,7 @@ static enum prof_status by_file(const char *file, struct ctl_target *target, str
         status = prof_fail(
             err, PROF_NOTFOUND,
             "%s is finished: only a capture that is being recorded can be controlled", file);
-    else if (!info->spool || !use_spool_folder(target, info->spool))
+    else if (!info->spool || !use_spool_folder(found, info->spool))
         status = prof_fail(err, PROF_NOTFOUND,
                            "no process of this user records into %s: `perfkit recover` finishes it",
                            file);
@@ -381,33 +364,45 @@ static enum prof_status by_file(const char *file, struct ctl_target *target, str
 }
 
 /* The program, one of its children, or perfkit itself: which has the program for a child. */
-static bool by_environment(pid_t pid, struct ctl_target *target)
+static bool by_environment(pid_t pid, struct spool_found *found)
 {
     char folder[PATH_MAX];
     return process_variable(pid, "PERFKIT_DIR", folder, sizeof folder) &&
-           use_spool_folder(target, folder);
+           use_spool_folder(found, folder);
 }
 
-static bool by_children(pid_t pid, struct ctl_target *target)
+static bool by_children(pid_t pid, struct spool_found *found)
 {
     DIR *dir = opendir("/proc");
-    bool found = false;
+    bool there = false;
     struct dirent *entry;
-    while (dir && !found && (entry = readdir(dir))) {
+    while (dir && !there && (entry = readdir(dir))) {
         pid_t child = (pid_t)strtol(entry->d_name, NULL, 10);
-        found = child > 0 && process_parent(child) == pid && by_environment(child, target) &&
-                serves_process(target->folder, pid);
+        there = child > 0 && process_parent(child) == pid && by_environment(child, found) &&
+                serves_process(found->folder, pid);
     }
     if (dir)
         closedir(dir);
-    return found;
+    return there;
 }
 
-static enum prof_status by_pid(long pid, struct ctl_target *target, struct prof_error *err)
+static bool by_running(long pid, struct spool_found *found)
 {
-    struct ctl_search search = {.target = target, .pid = pid};
-    spool_find_running(match_ctl_target, &search);
-    if (search.found || by_children((pid_t)pid, target) || by_environment((pid_t)pid, target))
+    struct spool_list list = {0};
+    bool there = false;
+    spool_find_running(&list);
+    for (size_t i = 0; i < list.count && !there; i++) {
+        there = serves_process(list.data[i].folder, pid);
+        *found = list.data[i];
+    }
+    prof_array_free(&list);
+    return there;
+}
+
+static enum prof_status by_pid(long pid, struct spool_found *found, struct prof_error *err)
+{
+    if (by_running(pid, found) || by_children((pid_t)pid, found) ||
+        by_environment((pid_t)pid, found))
         return PROF_OK;
     return prof_fail(err, PROF_NOTFOUND,
                      "process %ld is not being recorded by a perfkit of this user: give the pid of "
@@ -415,10 +410,10 @@ static enum prof_status by_pid(long pid, struct ctl_target *target, struct prof_
                      pid);
 }
 
-enum prof_status ctl_find(const char *operand, struct ctl_target *target, bool *several,
+enum prof_status ctl_find(const char *operand, struct spool_found *found, bool *several,
                           struct prof_error *err)
 {
-    *several = false;
+    struct spool_list list = {0};
     if (operand) {
         struct stat info;
         char *end;
@@ -427,20 +422,23 @@ enum prof_status ctl_find(const char *operand, struct ctl_target *target, bool *
         bool number = !*end && operand[0] >= '0' && operand[0] <= '9';
         int overflow = errno;
         if (!number || stat(operand, &info) == 0)
-            return by_file(operand, target, err);
+            return by_file(operand, found, err);
         if (overflow || pid <= 0 || pid > INT_MAX)
             return prof_fail(err, PROF_INVALID, "%s is not a process id", operand);
-        return by_pid(pid, target, err);
+        return by_pid(pid, found, err);
     }
-    struct ctl_search search = {.target = target};
-    spool_find_running(match_ctl_target, &search);
-    if (search.found == 1)
+    spool_find_running(&list);
+    size_t count = list.count;
+    if (count)
+        *found = list.data[0];
+    prof_array_free(&list);
+    if (several)
+        *several = count > 1;
+    if (count == 1)
         return PROF_OK;
-    *several = search.found > 1;
-    if (*several)
+    if (count)
         return prof_fail(err, PROF_INVALID,
-                         "%u captures are running: name one by its file or by its process",
-                         search.found);
+                         "%zu captures are running: name one by its file or by its process", count);
     return prof_fail(err, PROF_NOTFOUND,
                      "no capture is running: start one with perfkit run; one with --spool-dir is "
                      "found by its file or by its process");

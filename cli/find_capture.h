@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <stdbool.h>
 
+#include "cli/spool_folder.h"
 #include "libprof/base/error.h"
 #include "libprof/spool/layout.h"
 
@@ -25,18 +26,26 @@ enum prof_status cli_open_capture(const char *command, const char *path,
 
 /* ---- spool folders --------------------------------------------------------------------------- */
 
-/* Spool folders whose perfkit was killed, or still runs: where `run` makes them by itself, and
- * those that captures of the working folder name. */
+/* A spool folder of this user, and the capture that it feeds: live and final are "" where perfkit
+ * was killed before it named them. */
+struct spool_found {
+    char folder[PATH_MAX];
+    struct spool_capture capture;
+};
 
-/* Called for each: the folder, the file that was written to, the file that it was to become (both
- * "" when perfkit was killed before it named them). Returns false to stop. */
-typedef bool (*spool_found)(void *context, const char *folder, const char *live, const char *final);
-void spool_find(spool_found found, void *context);
-/* The same below a folder that was given with --spool-dir. */
-void spool_find_below(const char *base, spool_found found, void *context);
+struct spool_list { /* PROF_ARRAY; whose memory runs out, holds what was found until then */
+    struct spool_found *data;
+    size_t count, capacity;
+};
 
-/* The same for those that a perfkit serves now. */
-void spool_find_running(spool_found found, void *context);
+/* Those whose perfkit was killed: where `run` makes them by itself, and those that captures of the
+ * working folder name; or those below a folder that was given with --spool-dir. */
+void spool_find(struct spool_list *list);
+void spool_find_below(const char *base, struct spool_list *list);
+/* Those that a perfkit serves now, where `run` makes them by itself. */
+void spool_find_running(struct spool_list *list);
+/* That of the capture with this absolute path, live or final. */
+bool spool_find_running_of(const char *path, struct spool_found *found);
 /* Is it such a folder, and this user's? */
 bool spool_is_running(const char *folder);
 
@@ -54,16 +63,11 @@ bool spool_find_for(const char *capture, char folder[PATH_MAX]);
 
 /* ---- running captures ------------------------------------------------------------------------ */
 
-/* Which running capture a user means: by its file, by a process, or because there is only one. */
-
-struct ctl_target {
-    char folder[PATH_MAX]; /* spool folder, served by a living perfkit of this user */
-    char final[PATH_MAX];  /* the capture as it will be called */
-};
-
-/* `operand`: a capture file, a pid, or NULL for the only one. PROF_NOTFOUND when there is none,
- * PROF_INVALID when there are several (`several` is then set: print a list). */
-enum prof_status ctl_find(const char *operand, struct ctl_target *target, bool *several,
+/* Which running capture a user means, by its file, by a process, or because there is only one: its
+ * spool folder, served by a living perfkit of this user. `operand`: a capture file, a pid, or NULL
+ * for the only one. PROF_NOTFOUND when there is none, PROF_INVALID when there are several
+ * (`several`, where it is not NULL, is then set: print a list). */
+enum prof_status ctl_find(const char *operand, struct spool_found *found, bool *several,
                           struct prof_error *err);
 
 #endif

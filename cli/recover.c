@@ -17,6 +17,7 @@
 #include "cli/find_capture.h"
 #include "cli/run.h"
 #include "cli/spool_folder.h"
+#include "libprof/base/array.h"
 #include "libprof/base/clock.h"
 #include "libprof/include/prof.h"
 
@@ -226,22 +227,21 @@ static int abandon_recovery(struct recover *recover)
     return CLI_FAILED;
 }
 
-static bool print_found(void *context, const char *folder, const char *live, const char *final)
-{
-    (void)live;
-    *(unsigned *)context += 1;
-    printf("%s\t%s\n", folder, *final ? final : "(ended before the program was started)");
-    return true;
-}
-
 /* Without an argument, or with a folder that holds spool folders: what there is to recover. */
-static unsigned list_found(const char *name, const char *base)
+static size_t list_found(const char *name, const char *base)
 {
-    unsigned count = 0;
+    struct spool_list list = {0};
     if (base)
-        spool_find_below(base, print_found, &count);
+        spool_find_below(base, &list);
     else
-        spool_find(print_found, &count);
+        spool_find(&list);
+    for (size_t i = 0; i < list.count; i++) {
+        const char *final = list.data[i].capture.final;
+        printf("%s\t%s\n", list.data[i].folder,
+               *final ? final : "(ended before the program was started)");
+    }
+    size_t count = list.count;
+    prof_array_free(&list);
     if (count)
         cli_say(name, "interrupted captures, as spool folder and file: name one of them");
     else if (!base)
@@ -277,12 +277,11 @@ static bool remove_stillborn(const char *name, const char *path, bool quiet)
 static const char *spool_of_operand(const char *operand, char folder[PATH_MAX])
 {
     struct stat info;
-    struct ctl_target running;
-    bool several;
+    struct spool_found running;
     bool there = stat(operand, &info) == 0;
     if (there && !S_ISREG(info.st_mode))
         return operand;
-    if (there && !ctl_find(operand, &running, &several, NULL))
+    if (there && !ctl_find(operand, &running, NULL, NULL))
         return strcpy(folder, running.folder);
     return spool_find_for(operand, folder) ? folder : operand;
 }

@@ -309,11 +309,10 @@ int output_take_turn(const struct run_output *output)
 static enum prof_status set_aside(struct run_output *output, struct prof_error *err)
 {
     struct stat info;
-    struct ctl_target running;
-    bool several;
+    struct spool_found running;
     bool there = lstat(output->final, &info) == 0;
-    if (there && (prof_store_is_written(output->final) ||
-                  !ctl_find(output->final, &running, &several, NULL)))
+    if (there &&
+        (prof_store_is_written(output->final) || !ctl_find(output->final, &running, NULL, NULL)))
         return prof_fail(err, PROF_BUSY,
                          "%s is being recorded: let it finish, or choose another name with -o",
                          output->final);

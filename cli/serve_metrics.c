@@ -180,7 +180,7 @@ static bool count_processes(struct serve_metrics *m)
         bool known = false;
         for (size_t k = 0; k < m->processes.count; k++)
             known |= m->processes.data[k] == p->values.id;
-        if (!known && (p->kernels || p->copy_bytes || p->live_bytes) &&
+        if (!known && (p->kernels.count || p->copies.bytes || p->live_bytes) &&
             !prof_array_push(&m->processes, p->values.id))
             return false;
     }
@@ -248,9 +248,10 @@ static void look_at_devices(struct serve_metrics *m)
     for (size_t i = 0; i < m->counted_copies.count; i++) {
         const struct tui_stream *s = &model->streams.data[i];
         struct serve_device *d =
-            s->copies ? find_serve_device(m, physical_device(model, s->values.id)) : NULL;
+            s->copies.count ? find_serve_device(m, physical_device(model, s->values.id)) : NULL;
         if (d) {
-            struct serve_sum fresh = take_new(&m->counted_copies.data[i], s->copies, s->copy_ns);
+            struct serve_sum fresh =
+                take_new(&m->counted_copies.data[i], s->copies.count, s->copies.ns);
             add_sum(&d->copies, fresh.count, fresh.ns);
         }
     }

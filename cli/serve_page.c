@@ -257,7 +257,7 @@ static void put_copies(struct page *page, const struct tui_model *model, bool me
                                     : find_line(&lines, "kind=\"%s\",from=\"%s\",to=\"%s\"",
                                                 prof_copy_kind_text(c->kind),
                                                 prof_memory_kind_text(c->source_kind), to);
-        add_line_values(line, (const int64_t[]){c->count, c->ns, c->bytes});
+        add_line_values(line, (const int64_t[]){c->all.count, c->all.ns, c->all.bytes});
     }
     for (int k = 0; k < 3; k++) {
         begin_known(page, (memsets ? PROF_FAMILY_MEMSETS : PROF_FAMILY_MEMCPYS) +
@@ -272,7 +272,7 @@ static void put_memory(struct page *page, const struct tui_model *model)
     for (size_t i = 0; i < model->memory.count; i++) {
         const struct tui_memory *of = &model->memory.data[i];
         struct line *line = find_line(&lines, "memory=\"%s\"", prof_memory_kind_text(of->kind));
-        add_line_values(line, (const int64_t[]){of->live_bytes, of->allocations, of->bytes});
+        add_line_values(line, (const int64_t[]){of->live_bytes, of->all.count, of->all.bytes});
     }
     begin_family(page, "perfkit_memory_live_bytes", "gauge", "bytes",
                  "Memory that the program has allocated and not freed.");
@@ -306,7 +306,8 @@ static void put_process_metrics(struct page *page, const struct serve_metrics *m
             if (p->values.command)
                 prof_report_prometheus_label(page->out, false, "command", p->values.command);
             fputs("} ", page->out);
-            const int64_t values[] = {p->kernels, p->kernel_ns, p->copy_bytes, p->live_bytes};
+            const int64_t values[] = {p->kernels.count, p->kernels.ns, p->copies.bytes,
+                                      p->live_bytes};
             prof_report_prometheus_value(page->out, f == 1, values[f]);
         }
     }

@@ -43,13 +43,19 @@ static uint64_t free_bytes(const char *folder)
     return (uint64_t)info.f_bavail * info.f_frsize;
 }
 
+const char *const *spool_bases(void)
+{
+    static const char *bases[SPOOL_BASES] = {"/dev/shm", NULL, "/tmp"};
+    bases[1] = getenv("TMPDIR");
+    return bases;
+}
+
 static const char *choose_base(uint64_t room_bytes)
 {
-    const char *candidates[] = {"/dev/shm", getenv("TMPDIR"), "/tmp"};
     const char *best = NULL;
     uint64_t best_bytes = 0;
-    for (size_t i = 0; i < sizeof candidates / sizeof candidates[0]; i++) {
-        const char *base = candidates[i];
+    for (size_t i = 0; i < SPOOL_BASES; i++) {
+        const char *base = spool_bases()[i];
         if (!base || base[0] != '/')
             continue;
         uint64_t bytes = free_bytes(base);

@@ -21,6 +21,10 @@ struct spool_folder {
     int owner_fd;        /* holds the lock; -1 = none */
 };
 
+/* Where spool folders are made, the best first; one of them may be NULL. */
+#define SPOOL_BASES 3
+const char *const *spool_bases(void);
+
 /* Make a folder of mode 0700 below `base`, or, when base is NULL, below the first of /dev/shm,
  * TMPDIR and /tmp that has `room_bytes` free (the roomiest when none has). Takes the lock. */
 enum prof_status spool_folder_make(struct spool_folder *folder, const char *base,

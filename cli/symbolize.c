@@ -170,11 +170,11 @@ static int symbolize_run(const struct cli_command *command, void *given,
     if ((!operands->count && newest_capture(".", newest, err)) || prof_open(path, &capture, err))
         return CLI_USAGE;
     enum prof_state state = prof_info(capture)->state;
-    struct ctl_target running;
+    struct spool_found running;
     prof_close(capture);
-    bool several; /* a living perfkit may still name and publish it */
+    /* A living perfkit may still name and publish it. */
     if (state == PROF_STATE_RECORDING || state == PROF_STATE_CLOSING ||
-        !ctl_find(path, &running, &several, NULL))
+        !ctl_find(path, &running, NULL, NULL))
         return cli_fail(CLI_USAGE, command->name,
                         "%s is being recorded: its stacks are named at the end", path);
     char *list = args->folders ? strdup(args->folders) : NULL;

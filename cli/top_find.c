@@ -24,60 +24,33 @@
 #include "libprof/include/prof.h"
 #include "libprof/spool/layout.h"
 
-#define MOST_RUNNING 32
 #define LOOK_NS 20000000l
 #define MOST_COMMAND 60
 
-struct list {
-    struct top_capture found[MOST_RUNNING];
-    size_t count;
-    const char *only; /* a real path: only the capture that will be there; NULL = all */
-};
-
-static bool list_running_capture(void *context, const char *folder, const char *live,
-                                 const char *final)
+static void show_found(struct top_capture *capture, const struct spool_found *found)
 {
-    struct list *list = context;
-    (void)folder;
-    if (list->only && strcmp(list->only, live) != 0 && strcmp(list->only, final) != 0)
-        return true;
-    if (list->count == MOST_RUNNING)
-        return false;
-    struct top_capture *capture = &list->found[list->count++];
-    memset(capture, 0, sizeof *capture);
-    snprintf(capture->path, PATH_MAX, "%s", live);
-    if (strcmp(live, final) != 0)
-        snprintf(capture->final, PATH_MAX, "%s", final);
-    return true;
+    snprintf(capture->path, PATH_MAX, "%s", found->capture.live);
+    if (strcmp(found->capture.live, found->capture.final) != 0)
+        snprintf(capture->final, PATH_MAX, "%s", found->capture.final);
 }
 
 void top_named(const char *file, struct top_capture *capture)
 {
     char real[PATH_MAX];
-    struct list *list = calloc(1, sizeof *list);
+    struct spool_found found;
     memset(capture, 0, sizeof *capture);
     snprintf(capture->path, PATH_MAX, "%s", file);
-    if (list && realpath(file, real)) {
-        list->only = real;
-        spool_find_running(list_running_capture, list);
-        if (list->count == 1)
-            *capture = list->found[0];
-    }
-    free(list);
-}
-
-static const char *top_capture_name(const struct top_capture *capture)
-{
-    return *capture->final ? capture->final : capture->path;
+    if (realpath(file, real) && spool_find_running_of(real, &found))
+        show_found(capture, &found);
 }
 
 /* "  2  run.sqlite  ./train --steps 9, for 3.20 s" */
-static void show_choice(size_t number, const struct top_capture *choice)
+static void show_choice(size_t number, const struct spool_capture *choice)
 {
     struct prof_capture *capture = NULL;
-    char *name = prof_report_clean(top_capture_name(choice));
+    char *name = prof_report_clean(choice->final);
     fprintf(stderr, "  %zu  %s", number, name ? name : "");
-    if (!prof_open(choice->path, &capture, NULL)) {
+    if (!prof_open(choice->live, &capture, NULL)) {
         const struct prof_info *info = prof_info(capture);
         char *command = info->command ? prof_report_cut(info->command, MOST_COMMAND) : NULL;
         int64_t since = info->start_mono_ns == PROF_UNKNOWN
@@ -92,12 +65,12 @@ static void show_choice(size_t number, const struct top_capture *choice)
 }
 
 /* The user's answer; -1 = none of them. */
-static int prompt_for_capture(const struct list *list)
+static int prompt_for_capture(const struct spool_list *list)
 {
     char line[32];
     fprintf(stderr, "Captures that are being recorded:\n");
     for (size_t i = 0; i < list->count; i++)
-        show_choice(i + 1, &list->found[i]);
+        show_choice(i + 1, &list->data[i].capture);
     for (;;) {
         fprintf(stderr, "Which one (1-%zu)? ", list->count);
         if (!fgets(line, sizeof line, stdin) || line[0] == 'q' || line[0] == '\n')
@@ -108,7 +81,7 @@ static int prompt_for_capture(const struct list *list)
     }
 }
 
-static enum prof_status choose_capture(const struct list *list, bool choose,
+static enum prof_status choose_capture(const struct spool_list *list, bool choose,
                                        struct top_capture *capture, struct prof_error *err)
 {
     int which = list->count == 1 ? 0 : choose && list->count ? prompt_for_capture(list) : -1;
@@ -119,19 +92,18 @@ static enum prof_status choose_capture(const struct list *list, bool choose,
     if (which < 0)
         return prof_fail(err, PROF_INVALID,
                          "%zu captures are being recorded, %s the first: name one", list->count,
-                         top_capture_name(&list->found[0]));
-    *capture = list->found[which];
+                         list->data[0].capture.final);
+    memset(capture, 0, sizeof *capture);
+    show_found(capture, &list->data[which]);
     return PROF_OK;
 }
 
 enum prof_status top_running(bool choose, struct top_capture *capture, struct prof_error *err)
 {
-    struct list *list = calloc(1, sizeof *list);
-    if (!list)
-        return prof_out_of_memory(err);
-    spool_find_running(list_running_capture, list);
-    enum prof_status status = choose_capture(list, choose, capture, err);
-    free(list);
+    struct spool_list list = {0};
+    spool_find_running(&list);
+    enum prof_status status = choose_capture(&list, choose, capture, err);
+    prof_array_free(&list);
     return status;
 }
 
@@ -204,20 +176,9 @@ static enum prof_status wait_for_capture(struct top_capture *capture, ino_t old,
                              capture->output);
         }
         /* Where the capture grows elsewhere, its recorder says so. */
-        struct top_capture grown;
-        struct list *list = calloc(1, sizeof *list);
-        bool found = false;
-        if (list) {
-            list->only = capture->path;
-            spool_find_running(list_running_capture, list);
-            found = list->count == 1 && *list->found[0].final;
-            grown = list->found[0];
-            free(list);
-        }
-        if (found) {
-            snprintf(capture->final, PATH_MAX, "%s", grown.final);
-            snprintf(capture->path, PATH_MAX, "%s", grown.path);
-        }
+        struct spool_found found;
+        if (spool_find_running_of(capture->path, &found))
+            show_found(capture, &found);
         nanosleep(&(struct timespec){.tv_nsec = LOOK_NS}, NULL);
     }
 }

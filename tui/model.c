@@ -196,6 +196,19 @@ const struct tui_device *tui_model_device(const struct tui_model *model, int64_t
     return i == SIZE_MAX ? NULL : &model->devices.data[i];
 }
 
+struct tui_stream *tui_stream_of(const struct tui_model *model, int64_t id,
+                                 struct tui_process **process)
+{
+    size_t stream = prof_index_of(&model->streams, id);
+    *process = NULL;
+    if (stream == SIZE_MAX)
+        return NULL;
+    size_t its = prof_index_of(&model->processes, model->streams.data[stream].values.process);
+    if (its != SIZE_MAX)
+        *process = &model->processes.data[its];
+    return &model->streams.data[stream];
+}
+
 static void take_info(struct tui_model *model)
 {
     struct prof_info *info = &model->info;

@@ -91,20 +91,27 @@ struct tui_config {
     struct prof_config values; /* name and full_name NULL */
 };
 
+/* Operations, or allocations. */
+struct tui_work {
+    int64_t count, ns, bytes;
+    int64_t rated_bytes, rated_ns; /* of memcpys and memsets with bytes and a duration */
+};
+
+/* Sums do not overflow. */
+void tui_work_add(struct tui_work *to, const struct tui_work *what);
+
 struct tui_stream {
-    struct prof_stream values;         /* api static, name owned */
-    int64_t kernels, kernel_ns;        /* since the start */
-    int64_t window_kernels, window_ns; /* of the window */
-    int64_t copies, copy_ns;           /* since the start, memsets too */
-    int64_t window_copies, window_copy_ns;
+    struct prof_stream values;       /* api static, name owned */
+    struct tui_work kernels, copies; /* since the start; copies: memsets too */
+    struct tui_work window_kernels, window_copies;
     int64_t last_second;          /* of its last kernel, memcpy or memset; PROF_UNKNOWN */
     uint32_t spark_us[TUI_SPARK]; /* kernels, memcpys and memsets */
 };
 
 struct tui_process {
-    struct prof_process values; /* command, end_reason owned; host static */
-    int64_t kernels, kernel_ns, window_kernels, window_ns;
-    int64_t copy_bytes, window_copy_bytes;
+    struct prof_process values;      /* command, end_reason owned; host static */
+    struct tui_work kernels, copies; /* since the start; copies: memcpys alone */
+    struct tui_work window_kernels, window_copies;
     int64_t live_bytes;
 };
 
@@ -117,11 +124,9 @@ struct tui_device {
 /* Copies of one direction and pair of memory kinds. */
 struct tui_copies {
     int kind, source_kind, target_kind;
-    int64_t count, bytes, ns; /* since the start; ns: those that ended */
+    struct tui_work all, window; /* since the start: those that ended, but the bytes of all */
     int64_t unfinished;
-    int64_t rated_bytes, rated_ns; /* of those with bytes and a duration */
     int64_t classes[TUI_SIZE_CLASSES];
-    int64_t window_count, window_bytes, window_ns, window_rated_bytes, window_rated_ns;
     double ceiling; /* bytes/s; NaN = not known */
 };
 
@@ -132,9 +137,8 @@ struct tui_memory {
     int kind;
     int64_t live_bytes, live_count;
     int64_t peak_bytes, peak_ns;
-    int64_t allocations, bytes; /* since the start */
+    struct tui_work all, window; /* allocations */
     int64_t freed;
-    int64_t window_allocations, window_bytes;
 };
 
 struct tui_allocation {
@@ -160,8 +164,18 @@ enum tui_phase {
 };
 
 struct tui_second; /* a row of the ring */
-struct tui_copy_second;
-struct tui_memory_second;
+
+/* What a group (of copies or memory) did in a second, of a stream where it is of one. */
+struct tui_event_second {
+    int64_t second, stream;
+    uint32_t group;
+    struct tui_work work;
+};
+
+struct tui_event_seconds { /* PROF_ARRAY */
+    struct tui_event_second *data;
+    size_t count, capacity;
+};
 
 struct tui_model {
     char *path;
@@ -215,8 +229,7 @@ struct tui_model {
     seconds;               /* by id when from_rollup: the young ones are read again */
     int64_t settled;       /* rollup.id up to which rows are final */
     int64_t newest_second; /* -TUI_MOST_SECONDS = none yet */
-    PROF_ARRAY(struct tui_copy_second) copy_seconds;
-    PROF_ARRAY(struct tui_memory_second) memory_seconds;
+    struct tui_event_seconds copy_seconds, memory_seconds;
 
     /* Sums over all kernels. */
     struct tui_sum total, window;
@@ -233,17 +246,6 @@ struct tui_second {
     uint32_t cell;
     uint32_t counts[PROF_LIVE_BUCKETS];
     int64_t count, sum_ns, min_ns, max_ns;
-};
-
-struct tui_copy_second {
-    int64_t second, stream;
-    uint32_t group;
-    int64_t count, bytes, ns, rated_bytes, rated_ns;
-};
-
-struct tui_memory_second {
-    int64_t second, count, bytes;
-    uint32_t group;
 };
 
 /* `path` is copied. Reads nothing yet. NULL: out of memory. */
@@ -284,6 +286,12 @@ bool tui_memory_feed(struct tui_model *model, int64_t deadline_ns, enum prof_sta
                      struct prof_error *err);
 void tui_copies_window(struct tui_model *model);
 void tui_memory_window(struct tui_model *model);
+/* What a stream did: it, and its process (NULL = not known). */
+struct tui_stream *tui_stream_of(const struct tui_model *model, int64_t id,
+                                 struct tui_process **process);
+/* Microseconds of a second in the last minute, into its sparkline. */
+void tui_spark_add(const struct tui_model *model, uint32_t spark_us[TUI_SPARK], int64_t second,
+                   int64_t ns);
 /* The second that windows end with, and the first one of the chosen window. */
 int64_t tui_last_second(const struct tui_model *model);
 int64_t tui_first_second(const struct tui_model *model);

@@ -44,20 +44,33 @@ static unsigned size_class(int64_t bytes)
     return class;
 }
 
-/* Rows come nearly in order of time: what a second of a stream did is among the last entries. */
-static struct tui_copy_second *second_of(struct tui_model *model, int64_t second, int64_t stream,
-                                         uint32_t group)
+/* Rows come nearly in order of time: what a second of a stream did is among the last entries.
+ * False: out of memory. */
+static bool add_to_second(struct tui_model *model, struct tui_event_seconds *seconds,
+                          const struct tui_event_second *what)
 {
-    size_t count = model->copy_seconds.count, from = count > 64 ? count - 64 : 0;
+    size_t count = seconds->count, from = count > 64 ? count - 64 : 0;
+    if (what->second < tui_last_second(model) - TUI_RING_SECONDS)
+        return true;
     for (size_t i = count; i > from; i--) {
-        struct tui_copy_second *s = &model->copy_seconds.data[i - 1];
-        if (s->second == second && s->stream == stream && s->group == group)
-            return s;
+        struct tui_event_second *s = &seconds->data[i - 1];
+        if (s->second != what->second || s->stream != what->stream || s->group != what->group)
+            continue;
+        tui_work_add(&s->work, &what->work);
+        return true;
     }
-    struct tui_copy_second *fresh = prof_array_add(&model->copy_seconds);
-    if (fresh)
-        *fresh = (struct tui_copy_second){.second = second, .stream = stream, .group = group};
-    return fresh;
+    return prof_array_push(seconds, *what);
+}
+
+/* The seconds that no window reaches any more. */
+static void drop_old_seconds(const struct tui_model *model, struct tui_event_seconds *seconds)
+{
+    int64_t oldest = tui_last_second(model) - TUI_RING_SECONDS;
+    size_t kept = 0;
+    for (size_t i = 0; i < seconds->count; i++)
+        if (seconds->data[i].second >= oldest)
+            seconds->data[kept++] = seconds->data[i];
+    seconds->count = kept;
 }
 
 static bool add_live_copy(void *context, const struct prof_live_copy *copy)
@@ -71,42 +84,31 @@ static bool add_live_copy(void *context, const struct prof_live_copy *copy)
         return false;
     struct tui_copies *group = &model->copies.data[number];
     int64_t bytes = copy->bytes == PROF_UNKNOWN ? 0 : copy->bytes;
-    group->bytes = prof_add(group->bytes, bytes);
     if (copy->start_ns == PROF_UNKNOWN || copy->duration_ns == PROF_UNKNOWN) {
+        group->all.bytes = prof_add(group->all.bytes, bytes);
         group->unfinished++;
         return true;
     }
     bool rated = copy->bytes != PROF_UNKNOWN && copy->duration_ns > 0 &&
                  prof_copy_moves(model->capture, copy->kind, copy->stream);
-    group->count++;
-    group->ns = prof_add(group->ns, copy->duration_ns);
+    const struct tui_event_second second = {.second = copy->start_ns / 1000000000,
+                                            .stream = copy->stream,
+                                            .group = number,
+                                            .work = {.count = 1,
+                                                     .ns = copy->duration_ns,
+                                                     .bytes = bytes,
+                                                     .rated_bytes = rated ? bytes : 0,
+                                                     .rated_ns = rated ? copy->duration_ns : 0}};
+    struct tui_process *process;
+    struct tui_stream *stream = tui_stream_of(model, copy->stream, &process);
     if (copy->bytes != PROF_UNKNOWN)
         group->classes[size_class(bytes)]++;
-    if (rated) {
-        group->rated_bytes = prof_add(group->rated_bytes, bytes);
-        group->rated_ns = prof_add(group->rated_ns, copy->duration_ns);
-    }
-    struct tui_stream *stream = (struct tui_stream *)tui_model_stream(model, copy->stream);
-    if (stream) {
-        stream->copies++;
-        stream->copy_ns = prof_add(stream->copy_ns, copy->duration_ns);
-    }
-    struct tui_process *process =
-        stream ? (struct tui_process *)tui_model_process(model, stream->values.process) : NULL;
+    tui_work_add(&group->all, &second.work);
+    if (stream)
+        tui_work_add(&stream->copies, &second.work);
     if (process && copy->kind != PROF_COPY_MEMSET)
-        process->copy_bytes = prof_add(process->copy_bytes, bytes);
-    int64_t second = copy->start_ns / 1000000000;
-    if (second < tui_last_second(model) - TUI_RING_SECONDS)
-        return true;
-    struct tui_copy_second *s = second_of(model, second, copy->stream, number);
-    if (!s)
-        return false;
-    s->count++;
-    s->bytes = prof_add(s->bytes, bytes);
-    s->ns = prof_add(s->ns, copy->duration_ns);
-    s->rated_bytes = prof_add(s->rated_bytes, rated ? bytes : 0);
-    s->rated_ns = prof_add(s->rated_ns, rated ? copy->duration_ns : 0);
-    return true;
+        tui_work_add(&process->copies, &second.work);
+    return add_to_second(model, &model->copy_seconds, &second);
 }
 
 static bool read_live_copies(struct tui_model *model, bool fills, int64_t *mark, int64_t deadline,
@@ -122,17 +124,6 @@ static bool read_live_copies(struct tui_model *model, bool fills, int64_t *mark,
     } while (!*status && reading.rows == COPY_CHUNK && (int64_t)prof_now_ns() < deadline);
     return reading.rows < COPY_CHUNK;
 }
-
-/* The seconds that no window reaches any more. */
-#define DROP_OLD_SECONDS(model, array)                                                             \
-    do {                                                                                           \
-        int64_t oldest_ = tui_last_second(model) - TUI_RING_SECONDS;                               \
-        size_t kept_ = 0;                                                                          \
-        for (size_t i_ = 0; i_ < (array)->count; i_++)                                             \
-            if ((array)->data[i_].second >= oldest_)                                               \
-                (array)->data[kept_++] = (array)->data[i_];                                        \
-        (array)->count = kept_;                                                                    \
-    } while (0)
 
 /* What the links can do at best: measured on this machine, else by attributes. */
 static double ceiling_of(const struct prof_ceilings *ceilings, const struct tui_copies *group)
@@ -170,86 +161,51 @@ bool tui_copies_feed(struct tui_model *model, int64_t deadline, enum prof_status
     bool over = read_live_copies(model, false, &model->marks.copies, deadline, status, err);
     if (!*status)
         over &= read_live_copies(model, true, &model->marks.fills, deadline, status, err);
-    DROP_OLD_SECONDS(model, &model->copy_seconds);
+    drop_old_seconds(model, &model->copy_seconds);
     if (!*status)
         find_ceilings(model);
     return over;
 }
 
-static void add_copy_second(struct tui_model *model, const struct tui_copy_second *s)
+static void add_copy_second(struct tui_model *model, const struct tui_event_second *s)
 {
     struct tui_copies *group = &model->copies.data[s->group];
-    struct tui_stream *stream = (struct tui_stream *)tui_model_stream(model, s->stream);
-    struct tui_process *process =
-        stream ? (struct tui_process *)tui_model_process(model, stream->values.process) : NULL;
-    group->window_count = prof_add(group->window_count, s->count);
-    group->window_bytes = prof_add(group->window_bytes, s->bytes);
-    group->window_ns = prof_add(group->window_ns, s->ns);
-    group->window_rated_bytes = prof_add(group->window_rated_bytes, s->rated_bytes);
-    group->window_rated_ns = prof_add(group->window_rated_ns, s->rated_ns);
+    struct tui_process *process;
+    struct tui_stream *stream = tui_stream_of(model, s->stream, &process);
     if (stream) {
-        stream->window_copies = prof_add(stream->window_copies, s->count);
-        stream->window_copy_ns = prof_add(stream->window_copy_ns, s->ns);
+        tui_spark_add(model, stream->spark_us, s->second, s->work.ns);
+        if (stream->last_second == PROF_UNKNOWN || s->second > stream->last_second)
+            stream->last_second = s->second;
     }
+    if (!model->window_s || s->second < tui_first_second(model))
+        return;
+    tui_work_add(&group->window, &s->work);
+    if (stream)
+        tui_work_add(&stream->window_copies, &s->work);
     if (process && group->kind != PROF_COPY_MEMSET)
-        process->window_copy_bytes = prof_add(process->window_copy_bytes, s->bytes);
-}
-
-static void add_copy_sparkline(struct tui_model *model, const struct tui_copy_second *s)
-{
-    struct tui_stream *stream = (struct tui_stream *)tui_model_stream(model, s->stream);
-    int64_t age = tui_last_second(model) - s->second;
-    if (!stream)
-        return;
-    if (stream->last_second == PROF_UNKNOWN || s->second > stream->last_second)
-        stream->last_second = s->second;
-    if (age < 0 || age >= TUI_SPARK)
-        return;
-    uint32_t *slot = &stream->spark_us[TUI_SPARK - 1 - age];
-    int64_t sum = (int64_t)*slot + s->ns / 1000;
-    *slot = sum > UINT32_MAX ? UINT32_MAX : (uint32_t)sum;
-}
-
-static void sum_copies_of_run(struct tui_model *model)
-{
-    for (size_t i = 0; i < model->copies.count; i++) {
-        struct tui_copies *g = &model->copies.data[i];
-        g->window_count = g->count;
-        g->window_bytes = g->bytes;
-        g->window_ns = g->ns;
-        g->window_rated_bytes = g->rated_bytes;
-        g->window_rated_ns = g->rated_ns;
-    }
-    for (size_t i = 0; i < model->streams.count; i++) {
-        model->streams.data[i].window_copies = model->streams.data[i].copies;
-        model->streams.data[i].window_copy_ns = model->streams.data[i].copy_ns;
-    }
-    for (size_t i = 0; i < model->processes.count; i++)
-        model->processes.data[i].window_copy_bytes = model->processes.data[i].copy_bytes;
+        tui_work_add(&process->window_copies, &s->work);
 }
 
 void tui_copies_window(struct tui_model *model)
 {
+    static const struct tui_work none;
     model->moved = (struct prof_memory_operations){0};
     for (size_t i = 0; i < model->copies.count; i++) {
         struct tui_copies *g = &model->copies.data[i];
-        g->window_count = g->window_bytes = g->window_ns = 0;
-        g->window_rated_bytes = g->window_rated_ns = 0;
-        prof_memory_operations_add(&model->moved, g->kind, g->count + g->unfinished, g->bytes,
-                                   g->ns);
+        g->window = model->window_s ? none : g->all;
+        prof_memory_operations_add(&model->moved, g->kind, g->all.count + g->unfinished,
+                                   g->all.bytes, g->all.ns);
     }
-    for (size_t i = 0; i < model->streams.count; i++)
-        model->streams.data[i].window_copies = model->streams.data[i].window_copy_ns = 0;
-    for (size_t i = 0; i < model->processes.count; i++)
-        model->processes.data[i].window_copy_bytes = 0;
-    for (size_t i = 0; i < model->copy_seconds.count; i++) {
-        const struct tui_copy_second *s = &model->copy_seconds.data[i];
-        add_copy_sparkline(model, s);
-        if (model->window_s && s->second >= tui_first_second(model))
-            add_copy_second(model, s);
+    for (size_t i = 0; i < model->streams.count; i++) {
+        struct tui_stream *stream = &model->streams.data[i];
+        stream->window_copies = model->window_s ? none : stream->copies;
     }
-    if (!model->window_s)
-        sum_copies_of_run(model);
+    for (size_t i = 0; i < model->processes.count; i++) {
+        struct tui_process *process = &model->processes.data[i];
+        process->window_copies = model->window_s ? none : process->copies;
+    }
+    for (size_t i = 0; i < model->copy_seconds.count; i++)
+        add_copy_second(model, &model->copy_seconds.data[i]);
 }
 
 /* ---- live memory ----------------------------------------------------------------------------- */
@@ -345,28 +301,6 @@ static uint32_t memory_group(struct tui_model *model, const struct prof_allocati
     return (uint32_t)(model->memory.count - 1);
 }
 
-static bool count_second(struct tui_model *model, int64_t second, uint32_t group, int64_t bytes)
-{
-    size_t count = model->memory_seconds.count, from = count > 64 ? count - 64 : 0;
-    struct tui_memory_second *found = NULL;
-    if (second < tui_last_second(model) - TUI_RING_SECONDS)
-        return true;
-    for (size_t i = count; i > from && !found; i--) {
-        struct tui_memory_second *s = &model->memory_seconds.data[i - 1];
-        if (s->second == second && s->group == group)
-            found = s;
-    }
-    if (!found) {
-        found = prof_array_add(&model->memory_seconds);
-        if (!found)
-            return false;
-        *found = (struct tui_memory_second){.second = second, .group = group};
-    }
-    found->count++;
-    found->bytes = prof_add(found->bytes, bytes);
-    return true;
-}
-
 struct read_allocation {
     struct prof_allocation values;
     int64_t stack;
@@ -379,12 +313,12 @@ static bool allocate(struct tui_model *model, const struct read_allocation *read
     uint32_t number = memory_group(model, a);
     if (number == UINT32_MAX)
         return false;
-    struct tui_memory *group = &model->memory.data[number];
+    const struct tui_event_second second = {
+        .second = a->start_ns / 1000000000, .group = number, .work = {.count = 1, .bytes = bytes}};
     end_until(model, a->start_ns);
-    group->allocations++;
-    group->bytes = prof_add(group->bytes, bytes);
+    tui_work_add(&model->memory.data[number].all, &second.work);
     change_live_bytes(model, number, a->start_ns, bytes, 1);
-    if (!count_second(model, a->start_ns / 1000000000, number, bytes))
+    if (!add_to_second(model, &model->memory_seconds, &second))
         return false;
     if (a->end_ns != PROF_UNKNOWN)
         return push_allocation_end(model, (struct tui_end){a->end_ns, bytes, number});
@@ -500,7 +434,7 @@ bool tui_memory_feed(struct tui_model *model, int64_t deadline, enum prof_status
     if (!*status && over && model->state != PROF_STATE_RECORDING)
         end_static(model);
     free(chunk);
-    DROP_OLD_SECONDS(model, &model->memory_seconds);
+    drop_old_seconds(model, &model->memory_seconds);
     return over;
 }
 
@@ -511,17 +445,13 @@ void tui_memory_window(struct tui_model *model)
     for (size_t i = 0; i < model->memory.count; i++) {
         struct tui_memory *g = &model->memory.data[i];
         struct tui_process *process = (struct tui_process *)tui_model_process(model, g->process);
-        g->window_allocations = model->window_s ? 0 : g->allocations;
-        g->window_bytes = model->window_s ? 0 : g->bytes;
+        g->window = model->window_s ? (struct tui_work){0} : g->all;
         if (process)
             process->live_bytes = prof_add(process->live_bytes, g->live_bytes);
     }
     for (size_t i = 0; model->window_s && i < model->memory_seconds.count; i++) {
-        const struct tui_memory_second *s = &model->memory_seconds.data[i];
-        struct tui_memory *g = &model->memory.data[s->group];
-        if (s->second < tui_first_second(model))
-            continue;
-        g->window_allocations += s->count;
-        g->window_bytes = prof_add(g->window_bytes, s->bytes);
+        const struct tui_event_second *s = &model->memory_seconds.data[i];
+        if (s->second >= tui_first_second(model))
+            tui_work_add(&model->memory.data[s->group].window, &s->work);
     }
 }

@@ -50,6 +50,15 @@ static void sum_add(struct tui_sum *to, const struct tui_sum *what)
         to->histogram.counts[i] += what->histogram.counts[i];
 }
 
+void tui_work_add(struct tui_work *to, const struct tui_work *what)
+{
+    to->count = prof_add(to->count, what->count);
+    to->ns = prof_add(to->ns, what->ns);
+    to->bytes = prof_add(to->bytes, what->bytes);
+    to->rated_bytes = prof_add(to->rated_bytes, what->rated_bytes);
+    to->rated_ns = prof_add(to->rated_ns, what->rated_ns);
+}
+
 /* ---- what a row belongs to ------------------------------------------------------------------- */
 
 static bool kernel_of_config(struct tui_model *model, int64_t config, uint32_t *number)
@@ -308,24 +317,15 @@ static void add_kernel_second(struct tui_sum *to, const struct tui_second *row)
     sum_add(to, &what);
 }
 
-static uint32_t add_us(uint32_t us, int64_t ns)
+void tui_spark_add(const struct tui_model *model, uint32_t spark_us[TUI_SPARK], int64_t second,
+                   int64_t ns)
 {
-    int64_t sum = (int64_t)us + ns / 1000;
-    return sum > UINT32_MAX ? UINT32_MAX : (uint32_t)sum;
-}
-
-static void add_kernel_sparkline(struct tui_model *model, const struct tui_second *row,
-                                 struct tui_stream *stream)
-{
-    int64_t age = tui_last_second(model) - row->second;
+    int64_t age = tui_last_second(model) - second;
     if (age < 0 || age >= TUI_SPARK)
         return;
-    struct tui_kernel *kernel = &model->kernels.data[model->cells.data[row->cell].kernel];
-    uint32_t *slot = &kernel->spark_us[TUI_SPARK - 1 - age];
-    *slot = add_us(*slot, row->sum_ns);
-    if (stream)
-        stream->spark_us[TUI_SPARK - 1 - age] =
-            add_us(stream->spark_us[TUI_SPARK - 1 - age], row->sum_ns);
+    uint32_t *slot = &spark_us[TUI_SPARK - 1 - age];
+    int64_t sum = (int64_t)*slot + ns / 1000;
+    *slot = sum > UINT32_MAX ? UINT32_MAX : (uint32_t)sum;
 }
 
 static void clear(struct tui_model *model)
@@ -338,35 +338,32 @@ static void clear(struct tui_model *model)
     }
     for (size_t i = 0; i < model->streams.count; i++) {
         struct tui_stream *stream = &model->streams.data[i];
-        stream->kernels = stream->kernel_ns = stream->window_kernels = stream->window_ns = 0;
+        stream->kernels = stream->window_kernels = (struct tui_work){0};
         stream->last_second = PROF_UNKNOWN;
         memset(stream->spark_us, 0, sizeof stream->spark_us);
     }
     for (size_t i = 0; i < model->processes.count; i++) {
         struct tui_process *process = &model->processes.data[i];
-        process->kernels = process->kernel_ns = process->window_kernels = process->window_ns = 0;
+        process->kernels = process->window_kernels = (struct tui_work){0};
     }
 }
 
 static void add_cell(struct tui_model *model, const struct tui_cell *cell)
 {
     struct tui_kernel *kernel = &model->kernels.data[cell->kernel];
-    struct tui_stream *stream = (struct tui_stream *)tui_model_stream(model, cell->stream);
-    struct tui_process *process =
-        stream ? (struct tui_process *)tui_model_process(model, stream->values.process) : NULL;
+    const struct tui_work total = {.count = cell->total.count, .ns = cell->total.sum_ns};
+    const struct tui_work window = {.count = cell->window.count, .ns = cell->window.sum_ns};
+    struct tui_process *process;
+    struct tui_stream *stream = tui_stream_of(model, cell->stream, &process);
     sum_add(&kernel->total, &cell->total);
     sum_add(&kernel->window, &cell->window);
     if (stream) {
-        stream->kernels = prof_add(stream->kernels, cell->total.count);
-        stream->kernel_ns = prof_add(stream->kernel_ns, cell->total.sum_ns);
-        stream->window_kernels = prof_add(stream->window_kernels, cell->window.count);
-        stream->window_ns = prof_add(stream->window_ns, cell->window.sum_ns);
+        tui_work_add(&stream->kernels, &total);
+        tui_work_add(&stream->window_kernels, &window);
     }
     if (process) {
-        process->kernels = prof_add(process->kernels, cell->total.count);
-        process->kernel_ns = prof_add(process->kernel_ns, cell->total.sum_ns);
-        process->window_kernels = prof_add(process->window_kernels, cell->window.count);
-        process->window_ns = prof_add(process->window_ns, cell->window.sum_ns);
+        tui_work_add(&process->kernels, &total);
+        tui_work_add(&process->window_kernels, &window);
     }
 }
 
@@ -395,7 +392,9 @@ void tui_model_window(struct tui_model *model, unsigned seconds)
             add_kernel_second(&cell->window, row);
         if (stream && (stream->last_second == PROF_UNKNOWN || row->second > stream->last_second))
             stream->last_second = row->second;
-        add_kernel_sparkline(model, row, stream);
+        tui_spark_add(model, model->kernels.data[cell->kernel].spark_us, row->second, row->sum_ns);
+        if (stream)
+            tui_spark_add(model, stream->spark_us, row->second, row->sum_ns);
     }
     for (size_t i = 0; i < model->cells.count; i++)
         add_cell(model, &model->cells.data[i]);

@@ -323,7 +323,7 @@ static size_t device_count(const struct tui_model *model)
             const struct tui_stream *stream = &model->streams.data[k];
             const struct tui_device *device = tui_model_device(model, stream->values.device);
             used = device && device->values.physical == physical &&
-                   (stream->kernels > 0 || stream->copies > 0);
+                   (stream->kernels.count > 0 || stream->copies.count > 0);
         }
         count += used && physical == model->devices.data[i].values.id;
     }
@@ -339,7 +339,7 @@ static void draw_load(const struct tui_app *app, struct tui_grid *grid, int y)
     int64_t copied = 0;
     for (size_t i = 0; i < model->copies.count; i++)
         if (model->copies.data[i].kind != PROF_COPY_MEMSET)
-            copied = prof_add(copied, model->copies.data[i].window_bytes);
+            copied = prof_add(copied, model->copies.data[i].window.bytes);
     int x = tui_grid_put(grid, 0, y, grid->width, TUI_NORMAL, "Kernels [");
     tui_grid_bar(grid, x, y, bar, share, TUI_BAR);
     x += bar;

@@ -99,7 +99,7 @@ void tui_fill_streams(struct tui_table *table, const struct tui_view_input *inpu
         const struct tui_stream *s = &model->streams.data[i];
         char device[120];
         tui_device_name(model, s->values.device, device, sizeof device);
-        int64_t ns = prof_add(s->window_ns, s->window_copy_ns);
+        int64_t ns = prof_add(s->window_kernels.ns, s->window_copies.ns);
         int64_t now = tui_last_second(model);
         char name[120];
         tui_table_row(table, s->values.id, 0, ns ? TUI_NORMAL : TUI_DIM);
@@ -109,14 +109,14 @@ void tui_fill_streams(struct tui_table *table, const struct tui_view_input *inpu
         tui_table_text(table, S_DEVICE, device);
         tui_table_spark(table, S_SPARK, s->spark_us, 1e6);
         tui_table_real(table, S_BUSY, tui_wall_share(model, ns));
-        tui_table_real(table, S_KERNELS, tui_per_second(model, s->window_kernels));
-        tui_table_real(table, S_COPIES, tui_per_second(model, s->window_copies));
+        tui_table_real(table, S_KERNELS, tui_per_second(model, s->window_kernels.count));
+        tui_table_real(table, S_COPIES, tui_per_second(model, s->window_copies.count));
         tui_table_number(table, S_IDLE,
                          s->last_second == PROF_UNKNOWN || now < s->last_second ||
                                  now - s->last_second > TUI_MOST_SECONDS
                              ? PROF_UNKNOWN
                              : now - s->last_second);
-        tui_table_number(table, S_TIME, prof_add(s->kernel_ns, s->copy_ns));
+        tui_table_number(table, S_TIME, prof_add(s->kernels.ns, s->copies.ns));
         tui_table_number(table, S_PRIORITY, s->values.priority);
         tui_table_text(table, S_API, s->values.api);
     }
@@ -156,23 +156,23 @@ void tui_fill_transfers(struct tui_table *table, const struct tui_view_input *in
     for (size_t i = 0; i < model->copies.count; i++) {
         const struct tui_copies *c = &model->copies.data[i];
         bool fill = c->kind == PROF_COPY_MEMSET;
-        double rate = bytes_per_second_of(c->window_rated_bytes, c->window_rated_ns);
+        double rate = bytes_per_second_of(c->window.rated_bytes, c->window.rated_ns);
         has_ceiling |= !isnan(c->ceiling);
-        tui_table_row(table, (int64_t)i, 0, c->window_count ? TUI_NORMAL : TUI_DIM);
+        tui_table_row(table, (int64_t)i, 0, c->window.count ? TUI_NORMAL : TUI_DIM);
         tui_table_text(table, T_WAY, prof_copy_kind_text(c->kind));
         tui_table_format(table, T_KINDS, fill ? "%.0s%s" : "%s > %s",
                          prof_memory_kind_text(c->source_kind),
                          prof_memory_kind_text(c->target_kind));
-        tui_table_real(table, T_COUNT, tui_per_second(model, c->window_count));
-        tui_table_number(table, T_BYTES, c->window_bytes);
-        tui_table_real(table, T_BYTES_S, tui_per_second(model, c->window_bytes));
+        tui_table_real(table, T_COUNT, tui_per_second(model, c->window.count));
+        tui_table_number(table, T_BYTES, c->window.bytes);
+        tui_table_real(table, T_BYTES_S, tui_per_second(model, c->window.bytes));
         tui_table_real(table, T_RATE, rate);
         tui_table_real(table, T_CEILING, c->ceiling);
         tui_table_real(table, T_OF, rate / c->ceiling);
-        tui_table_number(table, T_TIME, c->window_ns);
-        tui_table_number(table, T_RUN, c->count);
-        tui_table_number(table, T_RUN_BYTES, c->bytes);
-        tui_table_number(table, T_RUN_NS, c->ns);
+        tui_table_number(table, T_TIME, c->window.ns);
+        tui_table_number(table, T_RUN, c->all.count);
+        tui_table_number(table, T_RUN_BYTES, c->all.bytes);
+        tui_table_number(table, T_RUN_NS, c->all.ns);
         tui_table_number(table, T_UNFINISHED, c->unfinished);
         tui_table_format(table, T_SIZES, "%lld %lld %lld %lld %lld %lld", (long long)c->classes[0],
                          (long long)c->classes[1], (long long)c->classes[2],
@@ -234,7 +234,7 @@ void tui_fill_processes(struct tui_table *table, const struct tui_view_input *in
     table->sort = P_TIME;
     for (size_t i = 0; i < model->processes.count; i++) {
         const struct tui_process *p = &model->processes.data[i];
-        if (!p->values.has_events && !p->kernels && model->processes.count > 1) {
+        if (!p->values.has_events && !p->kernels.count && model->processes.count > 1) {
             quiet++;
             continue;
         }
@@ -247,14 +247,14 @@ void tui_fill_processes(struct tui_table *table, const struct tui_view_input *in
         tui_table_number(table, P_LOCAL, p->values.local_rank);
         tui_table_number(table, P_WORLD, p->values.world_size);
         add_process_state(table, &p->values);
-        tui_table_number(table, P_TIME, p->window_ns);
-        tui_table_real(table, P_SHARE, tui_wall_share(model, p->window_ns));
-        tui_table_real(table, P_KERNELS, tui_per_second(model, p->window_kernels));
-        tui_table_number(table, P_COPIED, p->window_copy_bytes);
+        tui_table_number(table, P_TIME, p->window_kernels.ns);
+        tui_table_real(table, P_SHARE, tui_wall_share(model, p->window_kernels.ns));
+        tui_table_real(table, P_KERNELS, tui_per_second(model, p->window_kernels.count));
+        tui_table_number(table, P_COPIED, p->window_copies.bytes);
         tui_table_number(table, P_LIVE, p->live_bytes);
         tui_table_text(table, P_HOST, p->values.host);
-        tui_table_number(table, P_RUN_KERNELS, p->kernels);
-        tui_table_number(table, P_RUN_NS, p->kernel_ns);
+        tui_table_number(table, P_RUN_KERNELS, p->kernels.count);
+        tui_table_number(table, P_RUN_NS, p->kernels.ns);
     }
     if (quiet)
         tui_table_note(table, "and %s without any GPU or NVTX event",
@@ -352,9 +352,9 @@ void tui_fill_memory(struct tui_table *table, const struct tui_view_input *input
         tui_table_number(table, M_COUNT, m->live_count);
         tui_table_number(table, M_PEAK, m->peak_bytes);
         tui_table_number(table, M_PEAK_AT, m->peak_ns);
-        tui_table_real(table, M_RATE, tui_per_second(model, m->window_allocations));
-        tui_table_real(table, M_BYTES_S, tui_per_second(model, m->window_bytes));
-        tui_table_number(table, M_ALL, m->allocations);
+        tui_table_real(table, M_RATE, tui_per_second(model, m->window.count));
+        tui_table_real(table, M_BYTES_S, tui_per_second(model, m->window.bytes));
+        tui_table_number(table, M_ALL, m->all.count);
         tui_table_number(table, M_FREED, m->freed);
     }
     size_t count;

@@ -97,7 +97,7 @@ static int64_t kernel_time(const struct tui_model *model, int64_t physical)
         const struct tui_stream *s = &model->streams.data[i];
         const struct tui_device *d = tui_model_device(model, s->values.device);
         if (d && d->values.physical == physical)
-            sum = prof_add(sum, s->window_ns);
+            sum = prof_add(sum, s->window_kernels.ns);
     }
     return sum;
 }

@@ -51,11 +51,12 @@ static void same_copies(const struct tui_model *model, struct prof_capture *capt
                 found = c;
         }
         ck_assert_msg(found != NULL, "no copies %s", row->kind_text);
-        ck_assert_int_eq(found->count, row->duration_ns.count);
-        ck_assert_int_eq(found->ns, row->duration_ns.sum);
+        ck_assert_int_eq(found->all.count, row->duration_ns.count);
+        ck_assert_int_eq(found->all.ns, row->duration_ns.sum);
         ck_assert_int_eq(found->unfinished, row->unfinished);
-        ck_assert_int_eq((int64_t)((double)found->rated_bytes * 1e9 / (double)found->rated_ns),
-                         (int64_t)row->mean_rate);
+        ck_assert_int_eq(
+            (int64_t)((double)found->all.rated_bytes * 1e9 / (double)found->all.rated_ns),
+            (int64_t)row->mean_rate);
     }
     prof_transfer_summary_free(&copies);
 }
@@ -68,7 +69,7 @@ static void same_memory(const struct tui_model *model, struct prof_capture *capt
     ck_assert_int_eq(model->peak_bytes, memory.total.peak_bytes);
     ck_assert_int_eq(model->peak_ns, memory.total.peak_ns);
     for (size_t i = 0; i < model->memory.count; i++) {
-        allocations += model->memory.data[i].allocations;
+        allocations += model->memory.data[i].all.count;
         freed += model->memory.data[i].freed;
     }
     ck_assert_int_eq(allocations, memory.total.bytes.count);
