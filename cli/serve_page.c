@@ -31,7 +31,7 @@ static void begin_known(struct page *page, enum prof_report_family_id family)
 static void begin_family(struct page *page, const char *name, const char *type, const char *unit,
                          const char *help)
 {
-    page->family = (struct prof_report_family){name, type, unit, help};
+    page->family = (struct prof_report_family){name, type, unit, help, 0};
     prof_report_prometheus_head(page->out, &page->family, page->open);
 }
 

@@ -135,18 +135,16 @@ static enum prof_status load_stalls(struct prof_report_data *data, struct prof_e
 
 static enum prof_status load_rooflines(struct prof_report_data *data, struct prof_error *err)
 {
-    enum prof_status status =
-        prof_roofline(data->capture, data->filter, PROF_ROOFLINE_KERNELS, &data->roofline, err);
+    PROF_TRY(
+        prof_roofline(data->capture, data->filter, PROF_ROOFLINE_KERNELS, &data->roofline, err));
     bool worked = false;
     for (size_t i = 0; i < data->roofline.count; i++)
         worked |= data->roofline.points[i].worked > 0;
-    if (!status && worked)
-        status = prof_roofline(data->capture, data->filter, PROF_ROOFLINE_CONFIGS,
-                               &data->roofline_configs, err);
-    if (!status)
-        status = prof_roofline(data->capture, data->filter, PROF_ROOFLINE_RANGES,
-                               &data->roofline_ranges, err);
-    return status;
+    if (worked)
+        PROF_TRY(prof_roofline(data->capture, data->filter, PROF_ROOFLINE_CONFIGS,
+                               &data->roofline_configs, err));
+    return prof_roofline(data->capture, data->filter, PROF_ROOFLINE_RANGES, &data->roofline_ranges,
+                         err);
 }
 
 enum prof_status prof_report_load_trust(struct prof_capture *capture,
@@ -180,28 +178,19 @@ static enum prof_status load_screen(struct prof_capture *capture,
                                               .explain = {.slow = PROF_REPORT_EXPLAINED}};
     static const enum prof_activity few[] = {PROF_ACTIVITY_GRAPHS, PROF_ACTIVITY_OVERHEAD};
     const struct prof_filter *filter = options ? options->filter : NULL;
-    enum prof_status status = prof_report_load_ranks(capture, options, data, err);
-    if (!status)
-        status = prof_overview(capture, filter, &parts, err);
-    if (!status)
-        status = flatten_states(data, err);
-    if (!status)
-        status = prof_estimates(capture, &data->estimates, err);
-    if (!status)
-        status = prof_kernel_summary(capture, filter, PROF_BY_NAME, &data->kernels, err);
-    if (!status)
-        status = prof_transfer_summary(capture, filter, &data->transfers, err);
-    if (!status)
-        status = prof_memory_summary(capture, filter, LEAKS, &data->memory, err);
-    if (!status)
-        status = prof_launch_lines(capture, filter, &data->lines, err);
-    if (!status)
-        status = prof_cpu(capture, filter, &data->cpu, err);
-    if (!status)
-        status = load_stalls(data, err);
-    for (size_t i = 0; !status && i < sizeof few / sizeof few[0]; i++)
-        status = prof_activity_summary(capture, filter, few[i], &data->activities[few[i]], err);
-    return status;
+    PROF_TRY(prof_report_load_ranks(capture, options, data, err));
+    PROF_TRY(prof_overview(capture, filter, &parts, err));
+    PROF_TRY(flatten_states(data, err));
+    PROF_TRY(prof_estimates(capture, &data->estimates, err));
+    PROF_TRY(prof_kernel_summary(capture, filter, PROF_BY_NAME, &data->kernels, err));
+    PROF_TRY(prof_transfer_summary(capture, filter, &data->transfers, err));
+    PROF_TRY(prof_memory_summary(capture, filter, LEAKS, &data->memory, err));
+    PROF_TRY(prof_launch_lines(capture, filter, &data->lines, err));
+    PROF_TRY(prof_cpu(capture, filter, &data->cpu, err));
+    PROF_TRY(load_stalls(data, err));
+    for (size_t i = 0; i < sizeof few / sizeof few[0]; i++)
+        PROF_TRY(prof_activity_summary(capture, filter, few[i], &data->activities[few[i]], err));
+    return PROF_OK;
 }
 
 enum prof_status prof_report_load_screen(struct prof_capture *capture,
@@ -216,31 +205,21 @@ static enum prof_status load_details(struct prof_report_data *data, struct prof_
 {
     struct prof_capture *capture = data->capture;
     const struct prof_filter *filter = data->filter;
-    enum prof_status status = flatten_gaps(data, err);
-    if (!status)
-        status = list_streams(data, err);
-    if (!status)
-        status = prof_api_summary(capture, filter, &data->api, err);
-    if (!status)
-        status = prof_sync_summary(capture, filter, &data->waits, err);
-    if (!status)
-        status = prof_range_summary(capture, filter, &data->ranges, err);
-    if (!status)
-        status =
-            prof_pytorch_parts(&data->ranges, &data->pytorch_parts, &data->pytorch_part_count, err);
-    for (enum prof_activity i = 0; !status && i < PROF_ACTIVITIES; i++) {
+    PROF_TRY(flatten_gaps(data, err));
+    PROF_TRY(list_streams(data, err));
+    PROF_TRY(prof_api_summary(capture, filter, &data->api, err));
+    PROF_TRY(prof_sync_summary(capture, filter, &data->waits, err));
+    PROF_TRY(prof_range_summary(capture, filter, &data->ranges, err));
+    PROF_TRY(
+        prof_pytorch_parts(&data->ranges, &data->pytorch_parts, &data->pytorch_part_count, err));
+    for (enum prof_activity i = 0; i < PROF_ACTIVITIES; i++) {
         if (i != PROF_ACTIVITY_GRAPHS && i != PROF_ACTIVITY_OVERHEAD)
-            status = prof_activity_summary(capture, filter, i, &data->activities[i], err);
+            PROF_TRY(prof_activity_summary(capture, filter, i, &data->activities[i], err));
     }
-    if (!status)
-        status = prof_pool_summary(capture, filter, &data->pools, err);
-    if (!status)
-        status = load_rooflines(data, err);
-    if (!status)
-        status = load_counters(data, err);
-    if (!status)
-        status = prof_exact(capture, &data->exact, err);
-    return status;
+    PROF_TRY(prof_pool_summary(capture, filter, &data->pools, err));
+    PROF_TRY(load_rooflines(data, err));
+    PROF_TRY(load_counters(data, err));
+    return prof_exact(capture, &data->exact, err);
 }
 
 enum prof_status prof_report_load(struct prof_capture *capture,

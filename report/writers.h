@@ -54,14 +54,20 @@ void prof_report_filter_words(const struct prof_capture *capture, const struct p
 /* The member "filter" of our JSON. NULL = everything. */
 void prof_report_json_filter(struct prof_json *json, const struct prof_filter *filter);
 
-/* Families of Prometheus' formats, without _total; those that `perfkit report --prometheus` and
- * `perfkit serve` both write. */
+/* Families of Prometheus' formats, without _total, in the order of `perfkit report --prometheus`;
+ * `perfkit serve` writes some of them too. */
 struct prof_report_family {
     const char *name, *type, *unit, *help; /* unit: the end of the name, NULL = none */
+    int decimals;                          /* of its integers: 9 = ns, 3 = mJ */
 };
 enum prof_report_family_id {
     PROF_FAMILY_CAPTURE,
+    PROF_FAMILY_COMPLETE,
     PROF_FAMILY_START,
+    PROF_FAMILY_DURATION,
+    PROF_FAMILY_BUSY_RATIO,
+    PROF_FAMILY_BUSY_TIME,
+    PROF_FAMILY_ENERGY,
     PROF_FAMILY_KERNELS,
     PROF_FAMILY_KERNEL_TIME,
     PROF_FAMILY_MEMCPYS, /* number, time and bytes follow each other */
@@ -69,7 +75,9 @@ enum prof_report_family_id {
     PROF_FAMILY_MEMCPY_BYTES,
     PROF_FAMILY_MEMSETS, /* likewise */
     PROF_FAMILY_MEMSET_TIME,
-    PROF_FAMILY_MEMSET_BYTES
+    PROF_FAMILY_MEMSET_BYTES,
+    PROF_FAMILY_MEMORY_PEAK,
+    PROF_FAMILIES
 };
 extern const struct prof_report_family prof_report_families[];
 /* The comments before the samples. `open`: in OpenMetrics, which names the family without _total;
