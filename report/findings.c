@@ -65,14 +65,6 @@ static bool is_pytorch(const struct prof_report_data *data)
     return false;
 }
 
-/* What to call, in the words of the program where there is something. */
-const char *prof_report_finding_remedy(const struct prof_report_data *data,
-                                       const struct prof_finding *finding)
-{
-    const char *pytorch = finding->rule->pytorch;
-    return pytorch && is_pytorch(data) ? pytorch : finding_call(data, finding);
-}
-
 /* From here on a line says that other findings were given a part of the time, and below the second
  * that they were given it all: so little is no finding of its own. */
 #define OVERLAPS 1.2
@@ -149,17 +141,6 @@ void prof_report_finding_price(const struct prof_report_data *data,
     prof_report_finding_saving(&data->findings, finding, out, size);
     append_finding_device(data, finding, out, size);
     append_finding_phase(data, finding, out, size);
-}
-
-/* A replay knows nothing of what other findings were given: it is printed where it says less. "" if
- * not. */
-void prof_report_finding_replay(const struct prof_finding *finding, char *out, size_t size)
-{
-    out[0] = 0;
-    if (finding->bound_ns != PROF_UNKNOWN && finding->whatif_ns != PROF_UNKNOWN &&
-        finding->whatif_ns < finding->bound_ns)
-        snprintf(out, size, "a simulation of this run without the problem saves %s",
-                 prof_duration_ns(finding->whatif_ns).text);
 }
 
 /* ', 10 iterations of "step"'; "" for a phase that does not repeat. */
@@ -333,17 +314,6 @@ void prof_report_overhead(const struct prof_report_data *data, char *out, size_t
         prof_append(out, size, "%s%s", out[0] ? "; " : "", budget->text);
 }
 
-void prof_report_finding_net(const struct prof_finding *finding, char *out, size_t size)
-{
-    out[0] = '\0';
-    if (finding->net_min_ns == PROF_UNKNOWN)
-        return;
-    snprintf(out, size, "%s to %s without the recording overhead%s",
-             prof_duration_ns(finding->net_min_ns).text, prof_duration_ns(finding->net_max_ns).text,
-             finding->net_min_ns ? "" : ": it may be caused by the overhead alone");
-}
-
-/* Where it is worst: "12 us at 139 ms in train/step, gemm, stream 7" */
 void prof_report_finding_place(const struct prof_report_data *data, const struct prof_place *place,
                                char *out, size_t size)
 {
@@ -361,7 +331,7 @@ void prof_report_finding_place(const struct prof_report_data *data, const struct
     free(name);
 }
 
-void prof_report_finding_terms(const struct prof_finding *finding, char *out, size_t size)
+static void bound_terms(const struct prof_finding *finding, char *out, size_t size)
 {
     out[0] = 0;
     for (size_t i = 0; i < finding->number_count; i++) {
@@ -401,14 +371,36 @@ static void lines_of(const struct prof_finding *finding, char *out, size_t size)
     }
 }
 
-/* ---- text ------------------------------------------------------------------------------------ */
-
-static void text_lines(const struct prof_report_page *page, const char *lines)
+/* A replay knows nothing of what other findings were given: it is printed where it says less. */
+void prof_report_describe_finding(const struct prof_report_data *data,
+                                  const struct prof_finding *finding,
+                                  struct prof_report_finding *words)
 {
-    char *clean = prof_report_clean(lines);
-    prof_report_wrap(page, 11, "    at", clean ? clean : "");
-    free(clean);
+    const char *pytorch = finding->rule->pytorch;
+    words->worst[0] = words->net[0] = words->replay[0] = '\0';
+    words->with = pytorch && is_pytorch(data) ? pytorch : finding_call(data, finding);
+    lines_of(finding, words->lines, sizeof words->lines);
+    if (finding->place_count)
+        prof_report_finding_place(data, &finding->places[0], words->worst, sizeof words->worst);
+    bound_terms(finding, words->bound, sizeof words->bound);
+    if (finding->net_min_ns != PROF_UNKNOWN)
+        snprintf(words->net, sizeof words->net, "%s to %s without the recording overhead%s",
+                 prof_duration_ns(finding->net_min_ns).text,
+                 prof_duration_ns(finding->net_max_ns).text,
+                 finding->net_min_ns ? "" : ": it may be caused by the overhead alone");
+    if (finding->bound_ns != PROF_UNKNOWN && finding->whatif_ns != PROF_UNKNOWN &&
+        finding->whatif_ns < finding->bound_ns)
+        snprintf(words->replay, sizeof words->replay,
+                 "a simulation of this run without the problem saves %s",
+                 prof_duration_ns(finding->whatif_ns).text);
 }
+
+/* A line of what is said of a finding; no text: none. */
+struct said {
+    const char *label, *text;
+};
+
+/* ---- text ------------------------------------------------------------------------------------ */
 
 /* After `used` cells; a line that is full ends at a semicolon. */
 static void text_price(const struct prof_report_page *page, size_t used, const char *price)
@@ -431,36 +423,32 @@ static void text_price(const struct prof_report_page *page, size_t used, const c
 static void text_finding(const struct prof_report_page *page, const struct prof_report_data *data,
                          const struct prof_finding *finding, bool whole)
 {
-    char line[600];
-    char *seen = prof_report_clean(finding->seen);
-    const char *call = prof_report_finding_remedy(data, finding);
+    char price[600];
+    struct prof_report_finding words;
     enum prof_report_tone tone =
         finding->severity == PROF_SEVERITY_CRITICAL ? PROF_TONE_BAD : PROF_TONE_HEAD;
-    prof_report_finding_price(data, finding, line, sizeof line);
+    prof_report_describe_finding(data, finding, &words);
+    prof_report_finding_price(data, finding, price, sizeof price);
     fprintf(page->out, "  %s%s%s (%s)", prof_report_tone(page, tone), finding->rule->id,
             prof_report_plain(page), severities[finding->severity]);
-    text_price(page, strlen(finding->rule->id) + strlen(severities[finding->severity]) + 5, line);
+    text_price(page, strlen(finding->rule->id) + strlen(severities[finding->severity]) + 5, price);
+    char *seen = prof_report_clean(finding->seen);
+    char *lines = words.lines[0] ? prof_report_clean(words.lines) : NULL;
     prof_report_wrap(page, 4, "", seen ? seen : "");
+    const struct said all[] = {
+        {"    at", lines},
+        {"    worst", whole ? words.worst : NULL},
+        {"    bound", words.bound},
+        {"    net", words.net},
+        {"    replay", whole ? words.replay : NULL},
+        {"    fix", finding->rule->fix},
+        {"    with", whole || finding->severity > PROF_SEVERITY_INFO ? words.with : NULL},
+    };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (all[i].text && *all[i].text)
+            prof_report_wrap(page, 11, all[i].label, all[i].text);
     free(seen);
-    lines_of(finding, line, sizeof line);
-    if (line[0])
-        text_lines(page, line);
-    if (whole && finding->place_count) {
-        prof_report_finding_place(data, &finding->places[0], line, sizeof line);
-        prof_report_wrap(page, 11, "    worst", line);
-    }
-    prof_report_finding_terms(finding, line, sizeof line);
-    if (line[0])
-        prof_report_wrap(page, 11, "    bound", line);
-    prof_report_finding_net(finding, line, sizeof line);
-    if (line[0])
-        prof_report_wrap(page, 11, "    net", line);
-    prof_report_finding_replay(finding, line, sizeof line);
-    if (whole && line[0])
-        prof_report_wrap(page, 11, "    replay", line);
-    prof_report_wrap(page, 11, "    fix", finding->rule->fix);
-    if (call && (whole || finding->severity > PROF_SEVERITY_INFO))
-        prof_report_wrap(page, 11, "    with", call);
+    free(lines);
 }
 
 void prof_report_text_findings(const struct prof_report_page *page,
@@ -532,39 +520,24 @@ void prof_report_markdown_findings(FILE *out, const struct prof_report_data *dat
     size_t count = 0;
     for (size_t i = 0; i < findings->count; i++) {
         const struct prof_finding *finding = &findings->rows[i];
-        const char *call = prof_report_finding_remedy(data, finding);
+        struct prof_report_finding words;
         if (!is_shown(findings, i, count, how_many))
             continue;
         count++;
+        prof_report_describe_finding(data, finding, &words);
         prof_report_finding_price(data, finding, line, sizeof line);
         fprintf(out, "\n### %s (%s)%s%s\n\n", finding->rule->id, severities[finding->severity],
                 line[0] ? ": " : "", line);
         put_prose(out, finding->seen);
-        if (finding->place_count) {
-            prof_report_finding_place(data, &finding->places[0], line, sizeof line);
-            fputs("\n\n- worst: ", out);
-            put_prose(out, line);
-        }
-        fputs(finding->place_count ? "\n- fix: " : "\n\n- fix: ", out);
-        put_prose(out, finding->rule->fix);
-        lines_of(finding, line, sizeof line);
-        if (line[0]) {
-            fputs("\n- at: ", out);
-            put_prose(out, line);
-        }
-        prof_report_finding_terms(finding, line, sizeof line);
-        if (line[0]) {
-            fputs("\n- bound: ", out);
-            put_prose(out, line);
-        }
-        prof_report_finding_replay(finding, line, sizeof line);
-        if (line[0]) {
-            fputs("\n- replay: ", out);
-            put_prose(out, line);
-        }
-        if (call) {
-            fputs("\n- with: ", out);
-            put_prose(out, call);
+        fputc('\n', out);
+        const struct said all[] = {{"worst", words.worst},   {"fix", finding->rule->fix},
+                                   {"at", words.lines},      {"bound", words.bound},
+                                   {"replay", words.replay}, {"with", words.with}};
+        for (size_t k = 0; k < sizeof all / sizeof *all; k++) {
+            if (!all[k].text || !*all[k].text)
+                continue;
+            fprintf(out, "\n- %s: ", all[k].label);
+            put_prose(out, all[k].text);
         }
         fputc('\n', out);
     }

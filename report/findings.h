@@ -15,9 +15,6 @@ void prof_report_markdown_findings(FILE *out, const struct prof_report_data *dat
                                    enum prof_report_findings how_many,
                                    void (*put_prose)(FILE *out, const char *text));
 
-/* The parts that formats put together on their own, each "" where there is nothing to say; out: at
- * least 300 bytes. What it saves, and on which of several devices; what a replay says where that is
- * less; the part of the run that was judged; where it is worst. Names in them are clean. */
 /* "saves at most 22.7 ms, 23.9 % of 94.8 ms, in 12 phases": the row that stands for all phases of
  * its rule has their sum. "" = it is about nothing that has a size. */
 void prof_report_finding_saving(const struct prof_findings *findings,
@@ -33,18 +30,28 @@ void prof_report_overhead(const struct prof_report_data *data, char *out, size_t
 /* What the capture says of the budget of --overhead=PERCENT: "budget_kept", "budget_exceeded" or
  * "budget_unknown" (prof_statement.code). NULL = there was none. */
 const struct prof_statement *prof_report_budget(const struct prof_report_data *data);
-/* The bound without it; "" where that is not known. */
-void prof_report_finding_net(const struct prof_finding *finding, char *out, size_t size);
-/* What the bound is the sum of: "28.7 ms idle around + 89.3 ms exposed memcpy". */
-void prof_report_finding_terms(const struct prof_finding *finding, char *out, size_t size);
-void prof_report_finding_replay(const struct prof_finding *finding, char *out, size_t size);
+/* 'analysed: 123 ms to 1.21 s (1.09 s), 10 iterations of "data"': the part of the run that was
+ * judged. */
 void prof_report_findings_analysed(const struct prof_findings *findings, char *out, size_t size);
+
+/* Where one of its places is: "12 us at 139 ms in train/step, gemm, stream 7". */
 void prof_report_finding_place(const struct prof_report_data *data, const struct prof_place *place,
                                char *out, size_t size);
-/* The call to use on the finding's device, PyTorch's where the program uses it; static, NULL =
- * there is none. */
-const char *prof_report_finding_remedy(const struct prof_report_data *data,
-                                       const struct prof_finding *finding);
+
+/* What formats say of a finding, each in its own order and words before it; "" where there is
+ * nothing to say. Names in them are clean, but for those of `lines`. */
+struct prof_report_finding {
+    char lines[600];  /* of the program behind its places, each once */
+    char worst[600];  /* the first place */
+    char bound[600];  /* its terms: "28.7 ms idle around + 89.3 ms exposed memcpy" */
+    char net[200];    /* the bound without the recording overhead */
+    char replay[200]; /* what a simulation saves, where that is less than the bound */
+    const char *with; /* the call to use on its device, PyTorch's where the program uses it */
+};
+void prof_report_describe_finding(const struct prof_report_data *data,
+                                  const struct prof_finding *finding,
+                                  struct prof_report_finding *words);
+
 /* "info", "warning", "critical" */
 const char *prof_report_severity(enum prof_severity severity);
 

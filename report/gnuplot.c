@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <spawn.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -16,13 +17,6 @@
 extern char **environ;
 
 /* ---- what scripts share ---------------------------------------------------------------------- */
-
-void prof_gnuplot_terminal(FILE *out, const char *terminal)
-{
-    if (terminal)
-        fprintf(out, "set terminal %s size %d,%d noenhanced font 'Sans,11' background '#ffffff'\n",
-                terminal, PROF_GNUPLOT_WIDTH, PROF_GNUPLOT_HEIGHT);
-}
 
 /* In single quotes gnuplot reads nothing but their end; quotes written twice, as its manual has it,
  * it does not always take. So they become the typographic ones. */
@@ -40,11 +34,25 @@ void prof_gnuplot_quoted(FILE *out, const char *text, size_t cells)
     free(fitted);
 }
 
-void prof_gnuplot_real(FILE *out, double value)
+static void put_gnuplot_text(FILE *out, const char *text)
+{
+    fputs(text, out);
+}
+
+static void put_gnuplot_real(FILE *out, double value)
 {
     char text[64];
     prof_print_real(text, value);
     fputs(text, out);
+}
+
+void prof_gnuplot_print(FILE *out, const char *format, ...)
+{
+    static const struct prof_quoting quoting = {put_gnuplot_text, put_gnuplot_real};
+    va_list arguments;
+    va_start(arguments, format);
+    prof_print_quoted(out, &quoting, format, arguments);
+    va_end(arguments);
 }
 
 void prof_gnuplot_text(FILE *out, double x, double y, const char *style, const char *text,
@@ -52,11 +60,7 @@ void prof_gnuplot_text(FILE *out, double x, double y, const char *style, const c
 {
     fputs("set label ", out);
     prof_gnuplot_quoted(out, text, cells);
-    fputs(" at screen ", out);
-    prof_gnuplot_real(out, x);
-    fputs(", screen ", out);
-    prof_gnuplot_real(out, y);
-    fprintf(out, " noenhanced %s\n", style);
+    prof_gnuplot_print(out, " at screen %f, screen %f noenhanced %s\n", x, y, style);
 }
 
 void prof_gnuplot_heading(FILE *out, const char *title, const char *below)
@@ -151,35 +155,22 @@ static void put_drawable(FILE *out, const char *text, size_t left)
     }
 }
 
-static enum prof_status put_script(prof_gnuplot_script *script, void *context, const char *terminal,
-                                   FILE *out, struct prof_error *err)
-{
-    char *text = NULL;
-    size_t size = 0;
-    FILE *memory = prof_open_memory(&text, &size);
-    enum prof_status status = memory ? script(context, terminal, memory, err) : PROF_NOMEM;
-    if (!memory || (!prof_close_stream(memory) && !status))
-        status = prof_fail(err, PROF_NOMEM, "cannot draw: out of memory");
-    if (!status && !strcmp(terminal, "svg"))
-        fwrite(text, 1, size, out);
-    else if (!status)
-        put_drawable(out, text, size);
-    free(text);
-    return status ? status : prof_report_flush(out, err);
-}
-
 /* An unlinked file with the script, at its begin; -1 and *err. */
-static int script_file(prof_gnuplot_script *script, void *context, const char *terminal,
-                       struct prof_error *err)
+static int script_file(const char *script, const char *terminal, struct prof_error *err)
 {
     FILE *file = tmpfile();
     if (!file) {
         prof_fail_errno(err, PROF_IO, "cannot make a temporary file for the figure");
         return -1;
     }
-    enum prof_status status = put_script(script, context, terminal, file, err);
-    int fd = status ? -1 : fcntl(fileno(file), F_DUPFD_CLOEXEC, 3);
-    if (!status && fd < 0)
+    fprintf(file, "set terminal %s size %d,%d noenhanced font 'Sans,11' background '#ffffff'\n",
+            terminal, PROF_GNUPLOT_WIDTH, PROF_GNUPLOT_HEIGHT);
+    if (!strcmp(terminal, "svg"))
+        fputs(script, file);
+    else
+        put_drawable(file, script, strlen(script));
+    int fd = prof_report_flush(file, err) ? -1 : fcntl(fileno(file), F_DUPFD_CLOEXEC, 3);
+    if (fd < 0 && !err->status)
         prof_fail_errno(err, PROF_SYSTEM, "cannot draw the figure");
     if (fd >= 0)
         lseek(fd, 0, SEEK_SET);
@@ -187,11 +178,11 @@ static int script_file(prof_gnuplot_script *script, void *context, const char *t
     return fd;
 }
 
-enum prof_status prof_gnuplot_draw(prof_gnuplot_script *script, void *context, const char *terminal,
-                                   const char *otherwise, FILE *out, struct prof_error *err)
+enum prof_status prof_gnuplot_draw(const char *script, const char *terminal, const char *otherwise,
+                                   FILE *out, struct prof_error *err)
 {
     struct prof_error why = {0};
-    int fd = script_file(script, context, terminal, &why);
+    int fd = script_file(script, terminal, &why);
     if (fd < 0) {
         if (err)
             *err = why;

@@ -19,13 +19,11 @@
     "set grid back lt 1 lw 0.7 lc rgb '#d8d8d8'\nset border 3\nset tics nomirror\n"
 #define PROF_GNUPLOT_FAINT "#606060"
 
-/* The terminal ("svg", "pngcairo") with size and font; nothing for NULL. */
-void prof_gnuplot_terminal(FILE *out, const char *terminal);
-
 /* A text in quotes, cut to `cells` columns. */
 void prof_gnuplot_quoted(FILE *out, const char *text, size_t cells);
-/* Not through printf: the decimal point is a point in every locale. */
-void prof_gnuplot_real(FILE *out, double value);
+/* A part of a script (prof_print_quoted): texts of ours as they are, and reals whose decimal point
+ * is a point in every locale. */
+void prof_gnuplot_print(FILE *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* A text at a place of the picture, 0 to 1 each. */
 void prof_gnuplot_text(FILE *out, double x, double y, const char *style, const char *text,
@@ -33,13 +31,9 @@ void prof_gnuplot_text(FILE *out, double x, double y, const char *style, const c
 /* The title of a picture with the line below it. */
 void prof_gnuplot_heading(FILE *out, const char *title, const char *below);
 
-/* The script of a picture for the terminal that it begins with. */
-typedef enum prof_status prof_gnuplot_script(void *context, const char *terminal, FILE *out,
-                                             struct prof_error *err);
-
-/* Has gnuplot draw it into `out`. `otherwise`: what to do where there is no gnuplot, besides
- * installing it. PROF_UNSUPPORTED: it is not installed. */
-enum prof_status prof_gnuplot_draw(prof_gnuplot_script *script, void *context, const char *terminal,
-                                   const char *otherwise, FILE *out, struct prof_error *err);
+/* Has gnuplot draw a script into `out` for this terminal. `otherwise`: what to do where there is no
+ * gnuplot, besides installing it. PROF_UNSUPPORTED: it is not installed. */
+enum prof_status prof_gnuplot_draw(const char *script, const char *terminal, const char *otherwise,
+                                   FILE *out, struct prof_error *err);
 
 #endif

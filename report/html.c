@@ -8,6 +8,7 @@
  * escape of JSON there. The page's own script puts texts into the document as text, never as
  * markup. */
 #include <math.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,7 +39,7 @@ static const char *reference_of(char c)
     }
 }
 
-void prof_html_text(FILE *out, const char *text)
+static void put_html_text(FILE *out, const char *text)
 {
     char *clean = prof_report_clean(text);
     for (const char *c = clean ? clean : ""; *c;) {
@@ -51,27 +52,20 @@ void prof_html_text(FILE *out, const char *text)
     free(clean);
 }
 
-void prof_html_element(FILE *out, const char *tag, const char *attributes, const char *text)
-{
-    fprintf(out, "<%s%s%s>", tag, attributes ? " " : "", attributes ? attributes : "");
-    prof_html_text(out, text);
-    fprintf(out, "</%s>", tag);
-}
-
-void prof_html_real(FILE *out, double value)
+static void put_html_real(FILE *out, double value)
 {
     char text[64];
-    if (!isfinite(value))
-        value = 0;
-    prof_print_real(text, round(value * 1000) / 1000);
+    prof_print_real(text, isfinite(value) ? round(value * 1000) / 1000 : 0);
     fputs(text, out);
 }
 
-void prof_html_attribute(FILE *out, const char *name, double value)
+void prof_html_print(FILE *out, const char *format, ...)
 {
-    fprintf(out, " %s=\"", name);
-    prof_html_real(out, value);
-    fputc('"', out);
+    static const struct prof_quoting quoting = {put_html_text, put_html_real};
+    va_list arguments;
+    va_start(arguments, format);
+    prof_print_quoted(out, &quoting, format, arguments);
+    va_end(arguments);
 }
 
 /* ---- data ------------------------------------------------------------------------------------ */

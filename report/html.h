@@ -18,18 +18,11 @@
 
 /* ---- markup ---------------------------------------------------------------------------------- */
 
-/* Text, also inside a quoted attribute. Control characters, bidirectional controls and bytes that
- * are not UTF-8 become visible escapes, NULL "n/a", "" "(empty)". */
-void prof_html_text(FILE *out, const char *text);
-
-/* <tag attributes>text</tag>; `attributes` is markup of ours ("class=\"mono\""), NULL for none. */
-void prof_html_element(FILE *out, const char *tag, const char *attributes, const char *text);
-
-/* A number for an attribute or a coordinate, with a decimal point in every locale and at most three
- * decimals; what is not finite becomes 0. */
-void prof_html_real(FILE *out, double value);
-/* ` name="value"` */
-void prof_html_attribute(FILE *out, const char *name, double value);
+/* Markup of ours (prof_print_quoted). What stands for %s is text, also inside a quoted attribute:
+ * control characters, bidirectional controls and bytes that are not UTF-8 become visible escapes,
+ * NULL "n/a", "" "(empty)". What stands for %f is a number for an attribute or a coordinate, with a
+ * decimal point in every locale and at most three decimals; what is not finite becomes 0. */
+void prof_html_print(FILE *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* ---- the page -------------------------------------------------------------------------------- */
 

@@ -17,7 +17,7 @@
 static void put_badge(FILE *out, enum prof_severity severity)
 {
     const char *word = prof_report_severity(severity);
-    fprintf(out, "<span class=\"badge %s\">%s</span> ", word, word);
+    prof_html_print(out, "<span class=\"badge %s\">%s</span> ", word, word);
 }
 
 void prof_html_put_top_findings(FILE *out, const struct prof_html_page *page)
@@ -40,15 +40,9 @@ void prof_html_put_top_findings(FILE *out, const struct prof_html_page *page)
         listed++;
         fputs("<li>", out);
         put_badge(out, finding->severity);
-        fprintf(out, "<a href=\"#finding-%zu\">", i + 1);
-        prof_html_text(out, finding->rule->title);
-        fputs("</a>", out);
+        prof_html_print(out, "<a href=\"#finding-%zu\">%s</a>", i + 1, finding->rule->title);
         prof_report_finding_price(page->data, finding, line, sizeof line);
-        if (line[0]) {
-            fputs(": ", out);
-            prof_html_text(out, line);
-        }
-        fputs("</li>\n", out);
+        prof_html_print(out, line[0] ? ": %s</li>\n" : "</li>\n", line);
     }
     fputs("</ol>\n", out);
     if (findings->count > listed)
@@ -66,10 +60,8 @@ static void put_marked_text(FILE *out, const char *text)
         char *piece = strndup(text, length);
         if (!piece)
             prof_note(PROF_NOMEM);
-        else if (code)
-            prof_html_element(out, "code", NULL, piece);
-        else if (length)
-            prof_html_text(out, piece);
+        else if (code || length)
+            prof_html_print(out, code ? "<code>%s</code>" : "%s", piece);
         free(piece);
         text += length + (text[length] == '`');
     }
@@ -93,13 +85,12 @@ static void put_price(FILE *out, const struct prof_report_data *data,
     if (!line[0])
         return;
     fputs("<p class=\"price\">", out);
-    if (finding->bound_ns != PROF_UNKNOWN) {
-        fputs("<span class=\"gauge\" aria-hidden=\"true\"><span style=\"width:", out);
-        prof_html_real(out, finding->bound_share > 1 ? 100 : finding->bound_share * 100);
-        fputs("%\"></span></span> ", out);
-    }
-    prof_html_element(out, "b", NULL, line);
-    fputs("</p>\n", out);
+    if (finding->bound_ns != PROF_UNKNOWN)
+        prof_html_print(out,
+                        "<span class=\"gauge\" aria-hidden=\"true\"><span "
+                        "style=\"width:%f%%\"></span></span> ",
+                        finding->bound_share > 1 ? 100 : finding->bound_share * 100);
+    prof_html_print(out, "<b>%s</b></p>\n", line);
 }
 
 static void put_finding_numbers(FILE *out, const struct prof_finding *finding)
@@ -120,10 +111,9 @@ static void put_finding_numbers(FILE *out, const struct prof_finding *finding)
 static void put_place_link(FILE *out, int64_t start_ns, int64_t end_ns, int64_t stream,
                            int64_t thread, const char *text)
 {
-    fprintf(out, "<a href=\"#t=%lld,%lld\" data-stream=\"%lld\" data-thread=\"%lld\">",
-            (long long)start_ns, (long long)end_ns, (long long)stream, (long long)thread);
-    prof_html_text(out, text);
-    fputs("</a>", out);
+    prof_html_print(
+        out, "<a href=\"#t=%lld,%lld\" data-stream=\"%lld\" data-thread=\"%lld\">%s</a>",
+        (long long)start_ns, (long long)end_ns, (long long)stream, (long long)thread, text);
 }
 
 /* Where it is worst; without single places the phase in which it was found. */
@@ -147,12 +137,9 @@ static void put_finding_locations(FILE *out, const struct prof_report_data *data
         fputs("<li>", out);
         put_place_link(out, place->start_ns, prof_add(place->start_ns, place->duration_ns),
                        place->stream, place->thread, line);
-        if (place->line[0]) {
-            fputs(place->line_ends_it ? ", before " : ", at ", out);
-            fputs("<span class=\"mono\">", out);
-            prof_html_text(out, place->line);
-            fputs("</span>", out);
-        }
+        if (place->line[0])
+            prof_html_print(out, ", %s <span class=\"mono\">%s</span>",
+                            place->line_ends_it ? "before" : "at", place->line);
         fputs("</li>\n", out);
     }
     fputs("</ul></dd>\n", out);
@@ -163,31 +150,24 @@ static void put_finding(FILE *out, const struct prof_report_data *data, size_t n
 {
     const struct prof_findings *findings = &data->findings;
     const struct prof_finding *finding = &findings->rows[number];
-    char line[LINE];
-    fprintf(
+    struct prof_report_finding words;
+    prof_report_describe_finding(data, finding, &words);
+    prof_html_print(
         out,
         "<details class=\"finding %s\" id=\"finding-%zu\" aria-labelledby=\"finding-%zu-title\">\n"
         "<summary><h3 id=\"finding-%zu-title\">",
         prof_report_severity(finding->severity), number + 1, number + 1, number + 1);
     put_badge(out, finding->severity);
-    prof_html_text(out, finding->rule->title);
-    fputs(" <code>", out);
-    prof_html_text(out, finding->rule->id);
-    fputs("</code></h3>\n", out);
+    prof_html_print(out, "%s <code>%s</code></h3>\n", finding->rule->title, finding->rule->id);
     put_price(out, data, finding);
     fputs("<p class=\"fix\">", out);
     put_marked_text(out, finding->rule->fix);
-    fputs("</p></summary>\n", out);
-    prof_html_element(out, "p", "class=\"seen\"", finding->seen);
-    fputs("\n<dl>\n", out);
+    prof_html_print(out, "</p></summary>\n<p class=\"seen\">%s</p>\n<dl>\n", finding->seen);
     put_finding_row(out, "Why", finding->rule->why);
-    put_finding_row(out, "With", prof_report_finding_remedy(data, finding));
-    prof_report_finding_terms(finding, line, sizeof line);
-    put_finding_row(out, "Bound", line);
-    prof_report_finding_net(finding, line, sizeof line);
-    put_finding_row(out, "Net", line);
-    prof_report_finding_replay(finding, line, sizeof line);
-    put_finding_row(out, "Replay", line);
+    put_finding_row(out, "With", words.with);
+    put_finding_row(out, "Bound", words.bound);
+    put_finding_row(out, "Net", words.net);
+    put_finding_row(out, "Replay", words.replay);
     put_finding_numbers(out, finding);
     put_finding_locations(out, data, finding);
     fputs("</dl>\n</details>\n", out);
@@ -220,13 +200,9 @@ static void put_abstentions(FILE *out, const struct prof_findings *findings)
         return;
     fprintf(out, "<details id=\"abstentions\"><summary>%s not checked</summary>\n<ul>\n",
             prof_counted((int64_t)findings->abstention_count, "rule", "rules").text);
-    for (size_t i = 0; i < findings->abstention_count; i++) {
-        fputs("<li>", out);
-        prof_html_element(out, "code", NULL, findings->abstentions[i].rule->id);
-        fputs(": ", out);
-        prof_html_text(out, findings->abstentions[i].why);
-        fputs("</li>\n", out);
-    }
+    for (size_t i = 0; i < findings->abstention_count; i++)
+        prof_html_print(out, "<li><code>%s</code>: %s</li>\n", findings->abstentions[i].rule->id,
+                        findings->abstentions[i].why);
     fputs("</ul></details>\n", out);
 }
 
@@ -235,29 +211,24 @@ void prof_html_put_findings(FILE *out, const struct prof_html_page *page)
     const struct prof_findings *findings = &page->data->findings;
     char line[LINE];
     if (findings->why_none) {
-        fputs("<p class=\"none\">Nothing was analysed: ", out);
-        prof_html_text(out, findings->why_none);
-        fputs(".</p>\n", out);
+        prof_html_print(out, "<p class=\"none\">Nothing was analysed: %s.</p>\n",
+                        findings->why_none);
         return;
     }
     prof_report_findings_analysed(findings, line, sizeof line);
-    if (findings->window_ns > 0) {
-        fputs("<p class=\"faint\">", out);
-        line[0] = 'A';
-        prof_html_text(out, line);
-        fputs(
-            ". What it saves is an upper bound; bounds add up to no more than that time. The order "
-            "is by severity, causes before what only says where the time goes, then by what they "
-            "likely save. <code>perfkit explain "
-            "RULE</code> shows how each is computed.</p>\n",
-            out);
-    }
+    line[0] = 'A';
+    if (findings->window_ns > 0)
+        prof_html_print(
+            out,
+            "<p class=\"faint\">%s. What it saves is an upper bound; bounds add up to no more than "
+            "that time. The order is by severity, causes before what only says where the time "
+            "goes, "
+            "then by what they likely save. <code>perfkit explain RULE</code> shows how each is "
+            "computed.</p>\n",
+            line);
     prof_report_overhead(page->data, line, sizeof line);
-    if (line[0]) {
-        fputs("<p class=\"faint\">Recording overhead: ", out);
-        prof_html_text(out, line);
-        fputs(".</p>\n", out);
-    }
+    if (line[0])
+        prof_html_print(out, "<p class=\"faint\">Recording overhead: %s.</p>\n", line);
     if (!findings->count)
         fputs("<p class=\"none\">No rule found anything worth 1 % of the time.</p>\n", out);
     for (size_t i = 0; i < findings->count;)

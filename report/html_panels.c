@@ -21,77 +21,67 @@
 
 static void put_fact(FILE *out, const char *term, const char *text)
 {
-    if (!text || !text[0])
-        return;
-    fprintf(out, "<div><dt>%s</dt><dd>", term);
-    prof_html_text(out, text);
-    fputs("</dd></div>\n", out);
+    if (text && *text)
+        prof_html_print(out, "<div><dt>%s</dt><dd>%s</dd></div>\n", term, text);
 }
 
-static void put_fact_number(FILE *out, const char *term, int64_t value, struct prof_text text)
+/* What is known of a row. */
+static void put_facts(FILE *out, const struct prof_report_column *column, const void *row)
 {
-    put_fact(out, term, value == PROF_UNKNOWN ? NULL : text.text);
+    for (; column->key; column++) {
+        struct prof_report_value value = prof_report_value(NULL, column, row);
+        if (value.kind == PROF_VALUE_TEXT)
+            put_fact(out, column->title, value.text);
+        else if (value.kind != PROF_VALUE_NONE)
+            put_fact(out, column->title, prof_report_number(column->unit, value).text);
+    }
 }
 
-static void put_machine(FILE *out, const struct prof_info *info)
-{
-    char when[32];
-    prof_report_when(info->start_realtime_ns, when, sizeof when);
-    fputs("<dl class=\"machine\">\n", out);
-    put_fact(out, "Host", info->host);
-    put_fact(out, "System", info->kernel);
-    put_fact(out, "Processor", info->cpu);
-    put_fact_number(out, "Processors", info->cpu_count, prof_count(info->cpu_count));
-    put_fact(out, "Started", when);
-    put_fact(out, "Recorded", info->trace);
-    put_fact(out, "Only kernels", info->kernel_filter);
-    fputs("</dl>\n", out);
-}
+#define FACT(kind, title, unit, type, member) kind(#member, title, unit, 1, type, member)
 
-static void put_compute(FILE *out, const struct prof_device *device)
-{
-    char text[64];
-    if (device->compute_major == PROF_UNKNOWN || device->compute_minor == PROF_UNKNOWN)
-        return;
-    snprintf(text, sizeof text, "%lld.%lld", (long long)device->compute_major,
-             (long long)device->compute_minor);
-    put_fact(out, "Compute capability", text);
-}
+static const struct prof_report_column machine_facts[] = {
+    FACT(STRING, "Host", NAME, prof_info, host),
+    FACT(STRING, "System", NAME, prof_info, kernel),
+    FACT(STRING, "Processor", NAME, prof_info, cpu),
+    FACT(INT64, "Processors", COUNT, prof_info, cpu_count),
+    FACT(STRING, "Recorded", NAME, prof_info, trace),
+    FACT(STRING, "Only kernels", NAME, prof_info, kernel_filter),
+    {0},
+};
+
+static const struct prof_report_column device_facts[] = {
+    FACT(STRING, "Name", NAME, prof_device, name),
+    FACT(STRING, "Called", NAME, prof_device, label),
+    FACT(STRING, "API", NAME, prof_device, api),
+    FACT(STRING, "Vendor", NAME, prof_device, vendor),
+    FACT(STRING, "Driver", NAME, prof_device, driver),
+    FACT(INT64, "Units", COUNT, prof_device, units),
+    FACT(INT64, "Memory", BYTES, prof_device, memory_bytes),
+    FACT(INT64, "Memory bandwidth, theoretical", RATE, prof_device, memory_bandwidth),
+    FACT(INT64, "L2 cache", BYTES, prof_device, l2_bytes),
+    FACT(INT64, "Shared memory of a unit", BYTES, prof_device, shared_per_unit_bytes),
+    FACT(INT64, "Registers of a unit", COUNT, prof_device, registers_per_unit),
+    FACT(INT64, "Threads of a unit, most", COUNT, prof_device, max_threads_per_unit),
+    FACT(STRING, "UUID", NAME, prof_device, uuid),
+    {0},
+};
 
 static void put_clock_rate(FILE *out, const char *term, int64_t khz)
 {
-    char text[64];
-    if (khz == PROF_UNKNOWN)
-        return;
-    snprintf(text, sizeof text, "%lld MHz", (long long)(khz / 1000));
-    put_fact(out, term, text);
+    if (khz != PROF_UNKNOWN)
+        prof_html_print(out, "<div><dt>%s</dt><dd>%lld MHz</dd></div>\n", term,
+                        (long long)(khz / 1000));
 }
 
 static void put_device_facts(FILE *out, const struct prof_device *device)
 {
-    const char *label = prof_report_device_label(device);
-    prof_html_element(out, "h3", NULL, label);
-    fputs("\n<dl class=\"machine\">\n", out);
-    put_fact(out, "Name", device->name);
-    put_fact(out, "Called", device->label);
-    put_fact(out, "API", device->api);
-    put_fact(out, "Vendor", device->vendor);
-    put_fact(out, "Driver", device->driver);
-    put_compute(out, device);
-    put_fact_number(out, "Units", device->units, prof_count(device->units));
+    prof_html_print(out, "<h3>%s</h3>\n<dl class=\"machine\">\n", prof_report_device_label(device));
+    put_facts(out, device_facts, device);
+    if (device->compute_major != PROF_UNKNOWN && device->compute_minor != PROF_UNKNOWN)
+        prof_html_print(out, "<div><dt>Compute capability</dt><dd>%lld.%lld</dd></div>\n",
+                        (long long)device->compute_major, (long long)device->compute_minor);
     put_clock_rate(out, "Clock", device->clock_khz);
-    put_fact_number(out, "Memory", device->memory_bytes, prof_bytes_of(device->memory_bytes));
     put_clock_rate(out, "Memory clock", device->memory_clock_khz);
-    put_fact_number(out, "Memory bandwidth, theoretical", device->memory_bandwidth,
-                    prof_rate((double)device->memory_bandwidth));
-    put_fact_number(out, "L2 cache", device->l2_bytes, prof_bytes_of(device->l2_bytes));
-    put_fact_number(out, "Shared memory of a unit", device->shared_per_unit_bytes,
-                    prof_bytes_of(device->shared_per_unit_bytes));
-    put_fact_number(out, "Registers of a unit", device->registers_per_unit,
-                    prof_count(device->registers_per_unit));
-    put_fact_number(out, "Threads of a unit, most", device->max_threads_per_unit,
-                    prof_count(device->max_threads_per_unit));
-    put_fact(out, "UUID", device->uuid);
     fputs("</dl>\n", out);
 }
 
@@ -100,7 +90,12 @@ void prof_html_put_machine(FILE *out, const struct prof_html_page *page)
 {
     const struct prof_device *devices;
     size_t count = prof_devices(page->data->capture, &devices);
-    put_machine(out, page->data->info);
+    char when[32];
+    prof_report_when(page->data->info->start_realtime_ns, when, sizeof when);
+    fputs("<dl class=\"machine\">\n", out);
+    put_facts(out, machine_facts, page->data->info);
+    put_fact(out, "Started", when);
+    fputs("</dl>\n", out);
     for (size_t i = 0; i < count; i++)
         if (devices[i].physical == devices[i].id)
             put_device_facts(out, &devices[i]);
@@ -108,36 +103,25 @@ void prof_html_put_machine(FILE *out, const struct prof_html_page *page)
 
 /* ---- where the time of each device went ------------------------------------------------------ */
 
-static double slice_share(const struct prof_waterfall *row, enum prof_slice slice, int64_t window)
+/* A part of a bar of all the time. */
+static void put_bar_part(FILE *out, const char *slice, int64_t ns, int64_t window)
 {
-    return window > 0 ? (double)row->ns[slice] / (double)window : 0;
-}
-
-static void put_bar(FILE *out, const struct prof_waterfall *row, int64_t window)
-{
-    fputs("<div class=\"stack\" aria-hidden=\"true\">", out);
-    for (enum prof_slice i = 0; i < PROF_SLICES; i++) {
-        if (row->ns[i] <= 0)
-            continue;
-        fprintf(out, "<span class=\"slice-%s\" style=\"width:", prof_slice_name(i));
-        prof_html_real(out, slice_share(row, i, window) * 100);
-        fputs("%\"></span>", out);
-    }
-    fputs("</div>\n", out);
+    if (ns > 0 && window > 0)
+        prof_html_print(out, "<span class=\"slice-%s\" style=\"width:%f%%\"></span>", slice,
+                        (double)ns / (double)window * 100);
 }
 
 static void put_slice_row(FILE *out, const struct prof_waterfall *row, enum prof_slice slice,
                           int64_t window)
 {
-    double share = slice_share(row, slice, window);
-    fprintf(out,
-            "<tr><th scope=\"row\" class=\"left\"><span class=\"legend "
-            "slice-%s\"></span>%s</th><td>%s</td><td class=\"share\"><span class=\"fill\" "
-            "style=\"width:",
-            prof_slice_name(slice), prof_slice_text(slice), prof_duration_ns(row->ns[slice]).text);
-    prof_html_real(out, share * 96);
-    fprintf(out, "%%\"></span><span class=\"figure\">%s</span></td></tr>\n",
-            prof_percent(share).text);
+    double share = window > 0 ? (double)row->ns[slice] / (double)window : 0;
+    prof_html_print(
+        out,
+        "<tr><th scope=\"row\" class=\"left\"><span class=\"legend slice-%s\"></span>%s</th>"
+        "<td>%s</td><td class=\"share\"><span class=\"fill\" style=\"width:%f%%\"></span>"
+        "<span class=\"figure\">%s</span></td></tr>\n",
+        prof_slice_name(slice), prof_slice_text(slice), prof_duration_ns(row->ns[slice]).text,
+        share * 96, prof_percent(share).text);
 }
 
 static void put_device_waterfall(FILE *out, const struct prof_report_data *data, size_t which)
@@ -145,20 +129,19 @@ static void put_device_waterfall(FILE *out, const struct prof_report_data *data,
     const struct prof_waterfall *row = &data->findings.waterfalls[which];
     const struct prof_device *device = prof_device(data->capture, row->device);
     int64_t window = data->findings.window_ns;
-    const char *label = prof_report_device_label(device);
-    fputs("<div class=\"waterfall\">\n", out);
-    put_bar(out, row, window);
-    fputs("<div class=\"scroll\"><table><caption>", out);
-    prof_html_text(out, label);
-    if (device && device->name) {
-        fputs(", ", out);
-        prof_html_text(out, device->name);
-    }
-    fprintf(out,
-            ": %s</caption>\n<thead><tr><th scope=\"col\" class=\"left plain\">State</th><th "
-            "scope=\"col\" class=\"plain\">Time</th><th scope=\"col\" "
-            "class=\"plain\">Share</th></tr></thead><tbody>\n",
-            prof_duration_ns(window).text);
+    fputs("<div class=\"waterfall\">\n<div class=\"stack\" aria-hidden=\"true\">", out);
+    for (enum prof_slice i = 0; i < PROF_SLICES; i++)
+        put_bar_part(out, prof_slice_name(i), row->ns[i], window);
+    prof_html_print(out, "</div>\n<div class=\"scroll\"><table><caption>%s",
+                    prof_report_device_label(device));
+    if (device && device->name)
+        prof_html_print(out, ", %s", device->name);
+    prof_html_print(
+        out,
+        ": %s</caption>\n<thead><tr><th scope=\"col\" class=\"left plain\">State</th><th "
+        "scope=\"col\" class=\"plain\">Time</th><th scope=\"col\" class=\"plain\">Share</th>"
+        "</tr></thead><tbody>\n",
+        prof_duration_ns(window).text);
     for (enum prof_slice i = 0; i < PROF_SLICES; i++)
         if (row->ns[i] > 0)
             put_slice_row(out, row, i, window);
@@ -186,25 +169,9 @@ void prof_html_put_waterfall(FILE *out, const struct prof_html_page *page)
 
 static void put_rank_name(FILE *out, const struct prof_rank_row *row)
 {
-    if (row->rank == PROF_UNKNOWN)
-        fprintf(out, "<span class=\"rank-name\">process %lld</span>", (long long)row->pid);
-    else
-        fprintf(out, "<span class=\"rank-name\">rank %lld</span>", (long long)row->rank);
-}
-
-static void put_rank_slice(FILE *out, const char *class, int64_t ns, int64_t window)
-{
-    if (ns <= 0 || window <= 0)
-        return;
-    fprintf(out, "<span class=\"%s\" style=\"width:", class);
-    prof_html_real(out, (double)ns / (double)window * 100);
-    fputs("%\"></span>", out);
-}
-
-/* What is left of `ns` without `less`, which is shown by itself. */
-static int64_t remaining_time(int64_t ns, int64_t less)
-{
-    return ns > less ? ns - less : 0;
+    bool known = row->rank != PROF_UNKNOWN;
+    prof_html_print(out, "<span class=\"rank-name\">%s %lld</span>", known ? "rank" : "process",
+                    (long long)(known ? row->rank : row->pid));
 }
 
 static void put_bars(FILE *out, const struct prof_ranks *ranks)
@@ -218,15 +185,13 @@ static void put_bars(FILE *out, const struct prof_ranks *ranks)
         out);
     for (size_t i = 0; i < ranks->count && i < RANKS; i++) {
         const struct prof_rank_row *row = &ranks->rows[i];
+        int64_t waiting = row->wait_ns < row->exposed_ns ? row->wait_ns : row->exposed_ns;
         put_rank_name(out, row);
         fputs("<div class=\"stack\">", out);
-        put_rank_slice(out, "slice-kernel", row->compute_ns, row->window_ns);
-        put_rank_slice(out, "slice-memcpy_other", row->copy_ns, row->window_ns);
-        put_rank_slice(out, "slice-exchange", remaining_time(row->exposed_ns, row->wait_ns),
-                       row->window_ns);
-        put_rank_slice(out, "slice-wait",
-                       row->wait_ns < row->exposed_ns ? row->wait_ns : row->exposed_ns,
-                       row->window_ns);
+        put_bar_part(out, "kernel", row->compute_ns, row->window_ns);
+        put_bar_part(out, "memcpy_other", row->copy_ns, row->window_ns);
+        put_bar_part(out, "exchange", row->exposed_ns - waiting, row->window_ns);
+        put_bar_part(out, "wait", waiting, row->window_ns);
         fputs("</div>\n", out);
     }
     fputs("</div>\n", out);
@@ -247,9 +212,9 @@ static void put_iterations_of(FILE *out, const struct prof_ranks *ranks, uint32_
             break;
         if (row->rank != rank)
             continue;
-        fprintf(out, "<span class=\"cell%s\"><i style=\"opacity:", row->slowest ? " slowest" : "");
-        prof_html_real(out, most > 0 ? waiting_share(row) / most : 0);
-        fputs("\"></i></span>", out);
+        prof_html_print(out, "<span class=\"%s\"><i style=\"opacity:%f\"></i></span>",
+                        row->slowest ? "cell slowest" : "cell",
+                        most > 0 ? waiting_share(row) / most : 0);
     }
 }
 
@@ -259,14 +224,14 @@ static void put_iterations(FILE *out, const struct prof_ranks *ranks)
     for (size_t i = 0; i < ranks->iteration_count; i++)
         most = waiting_share(&ranks->iterations[i]) > most ? waiting_share(&ranks->iterations[i])
                                                            : most;
-    fputs("<h3 id=\"rank-waiting\">Which rank waited in which iteration</h3>\n<p class=\"faint\">A "
-          "column is an instance of <code>",
-          out);
-    prof_html_text(out, ranks->iteration_name);
-    fprintf(out,
-            "</code>: the fuller, the longer the rank waited in it, at most %s of it; framed is "
-            "the one that the others waited for.</p>\n<div class=\"ranks\" aria-hidden=\"true\">\n",
-            prof_percent(most).text);
+    prof_html_print(
+        out,
+        "<h3 id=\"rank-waiting\">Which rank waited in which iteration</h3>\n<p class=\"faint\">A "
+        "column is an instance of <code>%s</code>: the fuller, the longer the rank waited in it, "
+        "at "
+        "most %s of it; framed is the one that the others waited for.</p>\n<div class=\"ranks\" "
+        "aria-hidden=\"true\">\n",
+        ranks->iteration_name, prof_percent(most).text);
     for (uint32_t i = 0; i < ranks->count && i < RANKS; i++) {
         put_rank_name(out, &ranks->rows[i]);
         fputs("<div class=\"cells\">", out);
@@ -284,7 +249,7 @@ void prof_html_put_ranks(FILE *out, const struct prof_html_page *page)
     if (notes.count)
         fputs("<ul>\n", out);
     for (size_t i = 0; i < notes.count; i++)
-        prof_html_element(out, "li", NULL, notes.text[i]);
+        prof_html_print(out, "<li>%s</li>", notes.text[i]);
     if (notes.count)
         fputs("\n</ul>\n", out);
     if (ranks->count < 2)
@@ -415,46 +380,29 @@ void prof_html_compare_free(struct prof_html_page *page)
 
 /* ---- markup ---------------------------------------------------------------------------------- */
 
-/* Takes the text. */
-static void put_taken(FILE *out, const char *tag, const char *attributes, char *text)
-{
-    prof_html_element(out, tag, attributes, text);
-    free(text);
-}
-
 /* Cut in the middle of what is common; whole where it is pointed at. */
 static void put_subject(FILE *out, const struct prof_compared *row)
 {
-    char *whole = prof_gate_subject(row, 0);
-    fputs("<td class=\"left name\" title=\"", out);
-    prof_html_text(out, whole);
-    fputs("\">", out);
+    char *whole = prof_gate_subject(row, 0), *cut = prof_gate_subject(row, SUBJECT_CELLS);
+    prof_html_print(out, "<td class=\"left name\" title=\"%s\"><span>%s</span></td>", whole, cut);
     free(whole);
-    put_taken(out, "span", NULL, prof_gate_subject(row, SUBJECT_CELLS));
-    fputs("</td>", out);
-}
-
-static void put_more_rows_html(FILE *out, size_t shown, size_t count)
-{
-    if (shown < count)
-        fprintf(
-            out,
-            "<p class=\"faint\">%s of %s; all of them: <code>perfkit diff --top %zu</code></p>\n",
-            prof_count((int64_t)shown).text, prof_count((int64_t)count).text, count);
+    free(cut);
 }
 
 static void put_time_change_row(FILE *out, const struct prof_compared *row, double most)
 {
     bool slower = row->delta_ns > 0;
     double size = fabs(row->delta_ns);
-    fprintf(out, "<tr class=\"%s\"><td class=\"share\"><span class=\"fill\" style=\"width:",
-            slower ? "slower" : "faster");
-    prof_html_real(out, most > 0 ? size / most * 96 : 0);
-    fprintf(out,
-            "%%\"></span><span class=\"figure\">%s%s</span></td><td>%s</td><td>%s</td><td>%s</td>",
-            slower ? "+" : "-", prof_duration(size).text, prof_gate_time_change(row).text,
-            prof_gate_value(row, row->base_value).text, prof_gate_value(row, row->cand_value).text);
-    fprintf(out, "<td>%s</td>", prof_gate_events(row).text);
+    struct prof_text events = prof_gate_events(row);
+    prof_html_print(
+        out,
+        "<tr class=\"%s\"><td class=\"share\"><span class=\"fill\" style=\"width:%f%%\">"
+        "</span><span class=\"figure\">%s%s</span></td><td>%s</td><td>%s</td>"
+        "<td>%s</td><td>",
+        slower ? "slower" : "faster", most > 0 ? size / most * 96 : 0, slower ? "+" : "-",
+        prof_duration(size).text, prof_gate_time_change(row).text,
+        prof_gate_value(row, row->base_value).text, prof_gate_value(row, row->cand_value).text);
+    fprintf(out, "%s</td>", events.text);
     put_subject(out, row);
     fputs("</tr>\n", out);
 }
@@ -509,42 +457,43 @@ static void put_count_changes_html(FILE *out, const struct prof_comparison *c)
         return;
     }
     fputs("<div class=\"scroll\"><table class=\"comparison-counts\"><caption>Counts, bytes and "
-          "energy "
-          "that "
-          "differ</caption>\n<thead><tr><th scope=\"col\" class=\"left plain\">Change</th><th "
-          "scope=\"col\" class=\"left plain\">Metric</th></tr></thead><tbody>\n",
+          "energy that differ</caption>\n<thead><tr><th scope=\"col\" class=\"left "
+          "plain\">Change</th><th scope=\"col\" class=\"left plain\">Metric</th></tr></thead>"
+          "<tbody>\n",
           out);
     for (size_t i = 0; i < c->count && shown < COMPARED_ROWS; i++) {
         if (!prof_gate_count_differs(&c->rows[i]))
             continue;
-        fputs("<tr>", out);
-        put_taken(out, "td", "class=\"left\"", prof_gate_change(c, &c->rows[i]));
+        char *change = prof_gate_change(c, &c->rows[i]);
+        prof_html_print(out, "<tr><td class=\"left\">%s</td>", change);
+        free(change);
         put_subject(out, &c->rows[i]);
         fputs("</tr>\n", out);
         shown++;
     }
     fputs("</tbody></table></div>\n", out);
-    put_more_rows_html(out, shown, count);
+    if (shown < count)
+        prof_html_print(out,
+                        "<p class=\"faint\">%s of %s; all of them: <code>perfkit diff --top %zu"
+                        "</code></p>\n",
+                        prof_count((int64_t)shown).text, prof_count((int64_t)count).text, count);
 }
 
 static void put_environment_html(FILE *out, const struct prof_comparison *c)
 {
-    fputs("<ul class=\"statements\">\n", out);
-    put_taken(out, "li", NULL, prof_gate_iteration(c));
+    char *iteration = prof_gate_iteration(c);
+    prof_html_print(out, "<ul class=\"statements\">\n<li>%s</li>", iteration);
+    free(iteration);
     if (c->note && c->times_refused)
-        prof_html_element(out, "li", "class=\"warning\"", c->note);
+        prof_html_print(out, "<li class=\"warning\">%s</li>", c->note);
     for (size_t i = 0; i < c->difference_count; i++) {
         const struct prof_environment_difference *d = &c->differences[i];
-        fputs("<li>", out);
-        prof_html_text(out, d->name);
-        fputs(": ", out);
-        prof_html_text(out, d->base);
-        fputs(" in the baseline, ", out);
-        prof_html_text(out, d->cand);
-        fprintf(out, " in the candidate%s</li>\n",
-                d->level == PROF_ENVIRONMENT_HARD   ? ": <b>times cannot be compared</b>"
-                : d->level == PROF_ENVIRONMENT_SOFT ? ", which may move times"
-                                                    : "");
+        prof_html_print(out, "<li>%s: %s in the baseline, %s in the candidate", d->name, d->base,
+                        d->cand);
+        fputs(d->level == PROF_ENVIRONMENT_HARD   ? ": <b>times cannot be compared</b></li>\n"
+              : d->level == PROF_ENVIRONMENT_SOFT ? ", which may move times</li>\n"
+                                                  : "</li>\n",
+              out);
     }
     fputs("</ul>\n", out);
 }
@@ -552,20 +501,18 @@ static void put_environment_html(FILE *out, const struct prof_comparison *c)
 static void put_compared(FILE *out, const struct prof_html_other *c)
 {
     const struct prof_info *info = prof_info(c->data.capture);
-    fputs("<p>The candidate against <code>", out);
-    prof_html_text(out, info->path);
-    fputs("</code> (<span class=\"mono short\">", out);
-    prof_html_text(out, info->command);
-    fputs("</span>).</p>\n", out);
+    prof_html_print(out,
+                    "<p>The candidate against <code>%s</code> (<span class=\"mono "
+                    "short\">%s</span>).</p>\n",
+                    info->path, info->command);
     if (c->compared) {
         put_environment_html(out, &c->result);
         put_times(out, &c->result);
         put_count_changes_html(out, &c->result);
         return;
     }
-    fputs("<p class=\"warning\">They cannot be compared: ", out);
-    prof_html_text(out, c->why_not.message);
-    fputs("</p>\n", out);
+    prof_html_print(out, "<p class=\"warning\">They cannot be compared: %s</p>\n",
+                    c->why_not.message);
 }
 
 /* Those but the baseline are folded; in theirs it is they that are called the baseline. */
@@ -580,9 +527,10 @@ void prof_html_put_comparison(FILE *out, const struct prof_html_page *page)
           out);
     put_compared(out, &page->others[0]);
     for (size_t i = 1; i < page->other_count; i++) {
-        fputs("<details class=\"compared\"><summary>Candidate against ", out);
-        prof_html_text(out, page->others[i].label);
-        fputs(", which is the baseline of these tables</summary>\n", out);
+        prof_html_print(out,
+                        "<details class=\"compared\"><summary>Candidate against %s, which is the "
+                        "baseline of these tables</summary>\n",
+                        page->others[i].label);
         put_compared(out, &page->others[i]);
         fputs("</details>\n", out);
     }

@@ -120,22 +120,13 @@ static double y_of(const struct figure *f, double rate)
 
 static void put_svg_line(FILE *out, const char *class_, double x1, double y1, double x2, double y2)
 {
-    fprintf(out, "<line class=\"%s\"", class_);
-    prof_html_attribute(out, "x1", x1);
-    prof_html_attribute(out, "y1", y1);
-    prof_html_attribute(out, "x2", x2);
-    prof_html_attribute(out, "y2", y2);
-    fputs("/>\n", out);
+    prof_html_print(out, "<line class=\"%s\" x1=\"%f\" y1=\"%f\" x2=\"%f\" y2=\"%f\"/>\n", class_,
+                    x1, y1, x2, y2);
 }
 
 static void put_svg_label(FILE *out, const char *class_, double x, double y, const char *text)
 {
-    fprintf(out, "<text class=\"%s\"", class_);
-    prof_html_attribute(out, "x", x);
-    prof_html_attribute(out, "y", y);
-    fputc('>', out);
-    prof_html_text(out, text);
-    fputs("</text>\n", out);
+    prof_html_print(out, "<text class=\"%s\" x=\"%f\" y=\"%f\">%s</text>\n", class_, x, y, text);
 }
 
 /* "0.01", "1", "1e+06" */
@@ -201,15 +192,9 @@ static void put_slope(const struct figure *f, enum prof_roof_level level, double
     double at = sqrt(from * to), x = x_of(f, at), y = y_of(f, at * bandwidth);
     double slope =
         (y_of(f, to * bandwidth) - y_of(f, from * bandwidth)) / (x_of(f, to) - x_of(f, from));
-    fputs("<text class=\"tick middle\" transform=\"translate(", f->out);
-    prof_html_real(f->out, x);
-    fputc(' ', f->out);
-    prof_html_real(f->out, y + off);
-    fputs(") rotate(", f->out);
-    prof_html_real(f->out, atan(slope) * 180 / acos(-1));
-    fputs(")\">", f->out);
-    prof_html_text(f->out, text);
-    fputs("</text>\n", f->out);
+    prof_html_print(
+        f->out, "<text class=\"tick middle\" transform=\"translate(%f %f) rotate(%f)\">%s</text>\n",
+        x, y + off, atan(slope) * 180 / acos(-1), text);
 }
 
 /* Of matrix products that are drawn, what the vendor's library reaches: a line below the pipe's
@@ -304,17 +289,10 @@ static void put_point(const struct figure *f, size_t i)
     double x = x_of(f, point_intensity(p)), y = y_of(f, p->flop_rate);
     double share = f->sum_ns > 0 ? (double)p->time_ns / f->sum_ns : 0;
     describe_point(p, text, sizeof text);
-    fprintf(f->out,
-            "<g class=\"point %s\" tabindex=\"0\" role=\"img\" data-point=\"%zu\" aria-label=\"",
-            bound_class(p->bound), i + 1);
-    prof_html_text(f->out, p->name);
-    fputs(": ", f->out);
-    prof_html_text(f->out, text);
-    fputs("\"><circle", f->out);
-    prof_html_attribute(f->out, "cx", x);
-    prof_html_attribute(f->out, "cy", y);
-    prof_html_attribute(f->out, "r", 8 + 11 * sqrt(share));
-    fputs("/>", f->out);
+    prof_html_print(f->out,
+                    "<g class=\"point %s\" tabindex=\"0\" role=\"img\" data-point=\"%zu\" "
+                    "aria-label=\"%s: %s\"><circle cx=\"%f\" cy=\"%f\" r=\"%f\"/>",
+                    bound_class(p->bound), i + 1, p->name, text, x, y, 8 + 11 * sqrt(share));
     snprintf(number, sizeof number, "%zu", i + 1);
     put_svg_label(f->out, "number middle", x, y + 4, number);
     fputs("</g>\n", f->out);
@@ -326,11 +304,9 @@ static void put_svg_list(const struct figure *f)
     fputs("<ol class=\"points\">\n", f->out);
     for (size_t i = 0; i < f->count; i++) {
         describe_point(f->points[i], text, sizeof text);
-        fprintf(f->out, "<li data-point=\"%zu\">", i + 1);
-        prof_html_element(f->out, "span", "class=\"mono short\"", f->points[i]->name);
-        fputs(": ", f->out);
-        prof_html_text(f->out, text);
-        fputs("</li>\n", f->out);
+        prof_html_print(f->out,
+                        "<li data-point=\"%zu\"><span class=\"mono short\">%s</span>: %s</li>\n",
+                        i + 1, f->points[i]->name, text);
     }
     fputs("</ol>\n", f->out);
     if (f->left_out)
@@ -341,15 +317,13 @@ static void put_svg_list(const struct figure *f)
 static void put_figure(struct figure *f)
 {
     set_axes(f);
-    const char *label = prof_report_device_label(prof_device(f->data->capture, f->device));
-    fputs("<figure class=\"roofline\">\n<figcaption>", f->out);
-    prof_html_text(f->out, label);
-    fputs(": what each kernel reached, under the roofs of the device. The larger the disc, the "
-          "more time the kernel took; its colour says whether memory, arithmetic or something "
-          "else limits it.</figcaption>\n",
-          f->out);
-    fprintf(f->out, "<svg viewBox=\"0 0 %g %g\" role=\"group\" aria-label=\"Roofline\">\n", WIDTH,
-            HEIGHT);
+    prof_html_print(
+        f->out,
+        "<figure class=\"roofline\">\n<figcaption>%s: what each kernel reached, under the roofs of "
+        "the device. The larger the disc, the more time the kernel took; its colour says whether "
+        "memory, arithmetic or something else limits it.</figcaption>\n<svg viewBox=\"0 0 %f %f\" "
+        "role=\"group\" aria-label=\"Roofline\">\n",
+        prof_report_device_label(prof_device(f->data->capture, f->device)), WIDTH, HEIGHT);
     put_svg_axes(f);
     put_roofs(f);
     for (size_t i = 0; i < f->count; i++) /* by time: small discs lie on large ones */
@@ -366,10 +340,8 @@ static void put_roofline_statements(FILE *out, const struct prof_report_data *da
     if (!notes.count)
         return;
     fputs("<ul class=\"statements\">\n", out);
-    for (size_t i = 0; i < notes.count; i++) {
-        prof_html_element(out, "li", NULL, notes.text[i]);
-        fputc('\n', out);
-    }
+    for (size_t i = 0; i < notes.count; i++)
+        prof_html_print(out, "<li>%s</li>\n", notes.text[i]);
     fputs("</ul>\n", out);
 }
 

@@ -186,11 +186,9 @@ static void put_plain_trust(FILE *out, const struct prof_trust *trust)
                                          [PROF_TRUST_LOSS] = "Loss"};
     fprintf(out, "<h3>Trust</h3>\n<p>This capture: <b>%s</b>.</p>\n<ul>\n",
             prof_trust_status_words(trust->status));
-    for (size_t i = 0; i < trust->statement_count; i++) {
-        fprintf(out, "<li>%s: ", levels[trust->statements[i].level]);
-        prof_html_text(out, trust->statements[i].text);
-        fputs("</li>\n", out);
-    }
+    for (size_t i = 0; i < trust->statement_count; i++)
+        prof_html_print(out, "<li>%s: %s</li>\n", levels[trust->statements[i].level],
+                        trust->statements[i].text);
     fputs("</ul>\n", out);
 }
 
@@ -203,11 +201,8 @@ void prof_html_put_plain(FILE *out, const struct prof_html_page *page)
         .format = PROF_REPORT_MARKUP, .page = {.out = out, .top = page->top}, .data = page->data};
     char ending[96];
     prof_report_ending(info, ending, sizeof ending);
-    fputs("<p>Command <code>", out);
-    prof_html_text(out, info->command);
-    fputs("</code>, ", out);
-    prof_html_text(out, ending);
-    fprintf(out, ", %s.</p>\n", prof_duration_ns(page->data->wall_ns).text);
+    prof_html_print(out, "<p>Command <code>%s</code>, %s, %s.</p>\n", info->command, ending,
+                    prof_duration_ns(page->data->wall_ns).text);
     put_plain_trust(out, &page->data->trust);
     put_page_tables(page, &output);
 }

@@ -24,10 +24,12 @@ struct prof_plots {
     struct prof_transfer_summary transfers;
     struct prof_memory_timeline memory;
     struct prof_roofline roofline;
+    enum prof_status status; /* of a figure that reads events; with why it failed */
+    struct prof_error err;
 };
 
 /* Writes the script but for its terminal. Says why there is nothing to draw, or NULL. */
-typedef const char *prof_plot(const struct prof_plots *plots, FILE *out);
+typedef const char *prof_plot(struct prof_plots *plots, FILE *out);
 
 /* What an axis is divided by, so that its numbers are small. */
 struct prof_plot_unit {
@@ -44,13 +46,11 @@ static const char *const plot_colours[PROF_PLOT_COLOURS] = {
 static void put_plot_frame(FILE *out, double left, const char *title, const char *below,
                            const char *x_label, const char *y_label)
 {
-    fputs("set encoding utf8\nset lmargin at screen ", out);
-    prof_gnuplot_real(out, left);
-    fprintf(out,
-            "\nset rmargin at screen 0.965\nset bmargin at screen %.2f\n"
-            "set tmargin at screen %.2f\nset xlabel '%s'\nset ylabel '%s' offset "
-            "0,0\n" PROF_GNUPLOT_LOOK "unset key\n",
-            PROF_GNUPLOT_BOTTOM, PROF_GNUPLOT_TOP - 0.02, x_label, y_label);
+    prof_gnuplot_print(out,
+                       "set encoding utf8\nset lmargin at screen %f\nset rmargin at screen %f\n"
+                       "set bmargin at screen %f\nset tmargin at screen %f\nset xlabel '%s'\n"
+                       "set ylabel '%s' offset 0,0\n" PROF_GNUPLOT_LOOK "unset key\n",
+                       left, 0.965, PROF_GNUPLOT_BOTTOM, PROF_GNUPLOT_TOP - 0.02, x_label, y_label);
     prof_gnuplot_heading(out, title, below);
 }
 
@@ -58,10 +58,9 @@ static void put_plot_frame(FILE *out, double left, const char *title, const char
 static void put_plot_row(FILE *out, const double *values, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        if (i)
-            fputc(' ', out);
+        fputs(i ? " " : "", out);
         if (isfinite(values[i]))
-            prof_gnuplot_real(out, values[i]);
+            prof_gnuplot_print(out, "%f", values[i]);
         else
             fputs("NaN", out);
     }
@@ -99,11 +98,7 @@ static struct prof_plot_unit byte_unit(int64_t most)
 
 static void put_axis_range(FILE *out, const char *axis, double from, double to)
 {
-    fprintf(out, "set %srange [", axis);
-    prof_gnuplot_real(out, from);
-    fputc(':', out);
-    prof_gnuplot_real(out, to > from ? to : from + 1);
-    fputs("]\n", out);
+    prof_gnuplot_print(out, "set %srange [%f:%f]\n", axis, from, to > from ? to : from + 1);
 }
 
 /* Where nothing was recorded nothing is idle: grey, where it is wide enough to be seen. */
@@ -121,11 +116,10 @@ static void put_unrecorded_bands(const struct prof_plots *plots, FILE *out, int6
         int64_t to = span->end_ns < end_ns ? span->end_ns : end_ns;
         if (to - from <= (end_ns - begin_ns) / PROF_GNUPLOT_WIDTH)
             continue;
-        fputs("set object rectangle from ", out);
-        prof_gnuplot_real(out, (double)from / unit);
-        fputs(", graph 0 to ", out);
-        prof_gnuplot_real(out, (double)to / unit);
-        fputs(", graph 1 behind fillcolor rgb '#e3e6ea' fillstyle solid noborder\n", out);
+        prof_gnuplot_print(out,
+                           "set object rectangle from %f, graph 0 to %f, graph 1 behind fillcolor "
+                           "rgb '#e3e6ea' fillstyle solid noborder\n",
+                           (double)from / unit, (double)to / unit);
         any = true;
     }
     free(list.data);
@@ -173,7 +167,7 @@ static void put_utilisation_data(const struct prof_plots *plots, FILE *out,
 }
 
 /* One device: what it did. Several: how busy each was. */
-static const char *plot_utilisation(const struct prof_plots *plots, FILE *out)
+static const char *plot_utilisation(struct prof_plots *plots, FILE *out)
 {
     const struct prof_utilisation *u = &plots->utilisation;
     size_t count = u->count < DEVICES ? u->count : DEVICES;
@@ -239,7 +233,7 @@ static void put_tic(FILE *out, const char *name)
     free(fitted);
 }
 
-static const char *plot_kernels(const struct prof_plots *plots, FILE *out)
+static const char *plot_kernels(struct prof_plots *plots, FILE *out)
 {
     const struct prof_kernel_summary *k = &plots->kernels;
     size_t count = k->count < BARS ? k->count : BARS;
@@ -272,10 +266,12 @@ static const char *plot_kernels(const struct prof_plots *plots, FILE *out)
             2);
     fputs("END\n", out);
     for (size_t i = 0; i < count; i++) {
-        fprintf(out, "set label '%s, %s' at ", prof_duration_ns(k->rows[i].duration_ns.sum).text,
-                prof_percent(k->rows[i].share).text);
-        prof_gnuplot_real(out, (double)k->rows[i].duration_ns.sum / unit.size);
-        fprintf(out, ",%zu left offset character 0.6,0 noenhanced font ',10'\n", count - i);
+        double length = (double)k->rows[i].duration_ns.sum;
+        prof_gnuplot_print(out,
+                           "set label '%s, %s' at %f,%zu left offset character 0.6,0 noenhanced "
+                           "font ',10'\n",
+                           prof_duration(length).text, prof_percent(k->rows[i].share).text,
+                           length / unit.size, count - i);
     }
     fputs("plot $bars using ($1/2):2:($1/2):(0.36) with boxxyerror lc rgb '#0072b2' notitle\n",
           out);
@@ -296,7 +292,7 @@ static void put_curve(FILE *out, size_t number, const struct prof_histogram *h, 
     fputs("END\n", out);
 }
 
-static const char *plot_durations(const struct prof_plots *plots, FILE *out)
+static const char *plot_durations(struct prof_plots *plots, FILE *out)
 {
     const struct prof_kernel_summary *k = &plots->kernels;
     const struct prof_kernel_row *rows[CURVES];
@@ -353,14 +349,14 @@ struct dots {
 };
 
 /* Of many, every n-th: the picture stays the same, and small. */
-static enum prof_status put_dots(const struct prof_plots *plots, FILE *out, int64_t stride,
-                                 struct dots *dots, struct prof_error *err)
+static enum prof_status put_dots(struct prof_plots *plots, FILE *out, int64_t stride,
+                                 struct dots *dots)
 {
     const struct prof_filter *filter = plots->options ? plots->options->filter : NULL;
     struct prof_events *events;
     struct prof_event event;
-    PROF_TRY(
-        prof_events_open(plots->capture, filter, PROF_EVENTS(PROF_EVENT_TRANSFER), &events, err));
+    PROF_TRY(prof_events_open(plots->capture, filter, PROF_EVENTS(PROF_EVENT_TRANSFER), &events,
+                              &plots->err));
     fputs("$dots << END\n", out);
     for (int64_t i = 0; prof_events_next(events, &event);) {
         if (event.bytes <= 0 || event.duration_ns <= 0 || i++ % stride)
@@ -375,12 +371,10 @@ static enum prof_status put_dots(const struct prof_plots *plots, FILE *out, int6
         put_plot_row(out, (double[]){size, rate, (double)class_}, 3);
     }
     fputs("END\n", out);
-    return prof_events_close(events, err);
+    return prof_events_close(events, &plots->err);
 }
 
-/* Reads the transfers one by one, hence the status. */
-static enum prof_status plot_transfers(const struct prof_plots *plots, FILE *out,
-                                       const char **nothing, struct prof_error *err)
+static const char *plot_transfers(struct prof_plots *plots, FILE *out)
 {
     static const char *const prefixes[] = {"", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"};
     static const char *const names[KINDS] = {"host to device", "device to host", "within a device",
@@ -388,14 +382,12 @@ static enum prof_status plot_transfers(const struct prof_plots *plots, FILE *out
     struct dots dots = {.least_size = INFINITY, .least_rate = INFINITY};
     int64_t total = plots->transfers.total.memcpys;
     int64_t stride = total > DOTS ? (total + DOTS - 1) / DOTS : 1;
-    enum prof_status status = put_dots(plots, out, stride, &dots, err);
+    plots->status = put_dots(plots, out, stride, &dots);
     bool any = false;
     for (size_t i = 0; i < KINDS; i++)
         any |= dots.drawn[i] > 0;
-    if (status || !any) {
-        *nothing = "no memcpys of known size and duration";
-        return status;
-    }
+    if (plots->status || !any)
+        return "no memcpys of known size and duration";
     char below[200];
     snprintf(below, sizeof below, "%s copied%s",
              prof_bytes_of(plots->transfers.total.memcpy_bytes).text,
@@ -419,12 +411,12 @@ static enum prof_status plot_transfers(const struct prof_plots *plots, FILE *out
         separator = ", ";
     }
     fputc('\n', out);
-    return PROF_OK;
+    return NULL;
 }
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-static const char *plot_memory(const struct prof_plots *plots, FILE *out)
+static const char *plot_memory(struct prof_plots *plots, FILE *out)
 {
     const struct prof_memory_timeline *m = &plots->memory;
     int64_t end = prof_end_ns(plots->capture);
@@ -460,35 +452,40 @@ static const char *plot_memory(const struct prof_plots *plots, FILE *out)
     return NULL;
 }
 
-/* ---- all of them ----------------------------------------------------------------------------- */
+/* ---- roofline -------------------------------------------------------------------------------- */
+
+static const char *plot_roofline(struct prof_plots *plots, FILE *out)
+{
+    bool any = prof_report_roofline_script(&plots->roofline, plots->capture, out, NULL) == PROF_OK;
+    return any ? NULL : "no kernel has both FLOP and bytes: see docs/guide/roofline.md";
+}
+
+/* ---- pictures -------------------------------------------------------------------------------- */
 
 #define BUCKETS 400 /* of the utilisation: the plot has about 900 pixels */
 #define MEMORY_POINTS 4000
 
 static const struct figure {
     const char *name, *title;
-    prof_plot *plot; /* NULL: one of those that may fail */
+    prof_plot *plot;
 } figures[] = {
     {"utilisation", "Utilisation over time", plot_utilisation},
     {"kernel-time", "Kernels by time", plot_kernels},
     {"kernel-durations", "How long kernels run", plot_durations},
-    {"transfers", "Memcpys by size and bandwidth", NULL},
+    {"transfers", "Memcpys by size and bandwidth", plot_transfers},
     {"memory", "Allocated memory over time", plot_memory},
-    {"roofline", "Roofline", NULL},
+    {"roofline", "Roofline", plot_roofline},
 };
-enum { TRANSFERS = 3, ROOFLINE = 5, FIGURES = sizeof figures / sizeof figures[0] };
-
-/* ---- what scripts share ---------------------------------------------------------------------- */
 
 /* Instead of a figure: that there is nothing, and why. */
 static void put_empty_figure(FILE *out, const char *title, const char *why)
 {
+    char text[500];
     fputs("set encoding utf8\nunset border\nunset tics\nunset key\nset xrange [0:1]\nset yrange "
           "[0:1]\n",
           out);
     prof_gnuplot_heading(out, title, "");
     fputs("set label ", out);
-    char text[500];
     snprintf(text, sizeof text, "n/a: %s", why);
     prof_gnuplot_quoted(out, text, 150);
     fputs(" at screen 0.5, screen 0.5 center noenhanced tc rgb '" PROF_GNUPLOT_FAINT "'\n"
@@ -496,72 +493,50 @@ static void put_empty_figure(FILE *out, const char *title, const char *why)
           out);
 }
 
-/* ---- one picture ----------------------------------------------------------------------------- */
-
 struct picture {
-    const struct prof_plots *plots;
-    size_t figure;
-    const char *terminal;
+    const char *script, *terminal;
 };
 
-/* The figure into a text of its own: where it says that there is nothing, it is thrown away. */
-static enum prof_status figure_text(const struct picture *picture, FILE *out, const char **nothing,
-                                    struct prof_error *why)
-{
-    const struct prof_plots *plots = picture->plots;
-    if (picture->figure == TRANSFERS)
-        return plot_transfers(plots, out, nothing, why);
-    if (picture->figure != ROOFLINE) {
-        *nothing = figures[picture->figure].plot(plots, out);
-        return PROF_OK;
-    }
-    enum prof_status status =
-        prof_report_roofline_script(&plots->roofline, plots->capture, NULL, out, why);
-    if (status == PROF_NOTFOUND) {
-        *nothing = "no kernel has both FLOP and bytes: see docs/guide/roofline.md";
-        return PROF_OK;
-    }
-    return status;
-}
-
-static enum prof_status write_figure_script(void *context, const char *terminal, FILE *out,
-                                            struct prof_error *err)
+static enum prof_status draw_picture(void *context, FILE *out, struct prof_error *err)
 {
     const struct picture *picture = context;
-    char *text = NULL;
-    size_t size = 0;
-    const char *nothing = NULL;
-    FILE *memory = prof_open_memory(&text, &size);
-    if (!memory)
-        return prof_fail(err, PROF_NOMEM, "cannot draw: out of memory");
-    enum prof_status status = figure_text(picture, memory, &nothing, err);
-    bool kept = prof_close_stream(memory);
-    prof_gnuplot_terminal(out, terminal);
-    if (!status && !kept)
-        status = prof_fail(err, PROF_NOMEM, "cannot draw: out of memory");
-    else if (!status && nothing)
-        put_empty_figure(out, figures[picture->figure].title, nothing);
-    else if (!status)
-        fwrite(text, 1, size, out);
-    free(text);
-    return status;
+    return prof_gnuplot_draw(picture->script, picture->terminal, "", out, err);
 }
 
-static enum prof_status draw_figure(void *context, FILE *out, struct prof_error *err)
+static enum prof_status save_picture(const char *script, const char *folder, const char *name,
+                                     bool png, struct prof_error *err)
 {
-    const struct picture *picture = context;
-    return prof_gnuplot_draw(write_figure_script, context, picture->terminal, "", out, err);
-}
-
-static enum prof_status save_figure(const struct prof_plots *plots, const char *folder,
-                                    size_t figure, bool png, struct prof_error *err)
-{
-    struct picture picture = {plots, figure, png ? "pngcairo" : "svg"};
+    struct picture picture = {script, png ? "pngcairo" : "svg"};
     char *path = NULL;
-    if (asprintf(&path, "%s/%s.%s", folder, figures[figure].name, png ? "png" : "svg") < 0)
+    if (asprintf(&path, "%s/%s.%s", folder, name, png ? "png" : "svg") < 0)
         return prof_fail(err, PROF_NOMEM, "cannot draw: out of memory");
-    enum prof_status status = prof_report_save_as(path, &picture, draw_figure, err);
+    enum prof_status status = prof_report_save_as(path, &picture, draw_picture, err);
     free(path);
+    return status;
+}
+
+/* Both pictures of a figure; *written grows by those that were. */
+static enum prof_status save_figure(struct prof_plots *plots, const struct figure *figure,
+                                    const char *folder, size_t *written, struct prof_error *err)
+{
+    char *script = NULL;
+    size_t size;
+    FILE *out = prof_open_memory(&script, &size);
+    if (!out)
+        return prof_fail(err, PROF_NOMEM, "cannot draw: out of memory");
+    const char *nothing = figure->plot(plots, out);
+    if (nothing)
+        put_empty_figure(out, figure->title, nothing);
+    enum prof_status status = plots->status;
+    if (status && err)
+        *err = plots->err;
+    if (!prof_close_stream(out) && !status)
+        status = prof_fail(err, PROF_NOMEM, "cannot draw: out of memory");
+    for (int png = 0; png < 2 && !status; png++) {
+        status = save_picture(script, folder, figure->name, png, err);
+        *written += !status;
+    }
+    free(script);
     return status;
 }
 
@@ -588,10 +563,8 @@ enum prof_status prof_report_plots(struct prof_capture *capture,
     if (!made && errno != EEXIST)
         return prof_fail_errno(err, PROF_IO, "cannot make the folder %s", folder);
     enum prof_status status = load_plots(&plots, err);
-    for (size_t i = 0; !status && i < 2 * FIGURES; i++) {
-        status = save_figure(&plots, folder, i / 2, i % 2, err);
-        *written += !status;
-    }
+    for (size_t i = 0; !status && i < sizeof figures / sizeof figures[0]; i++)
+        status = save_figure(&plots, &figures[i], folder, written, err);
     if (status && made)
         rmdir(folder); /* when it is empty */
     prof_utilisation_free(&plots.utilisation);

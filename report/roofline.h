@@ -13,12 +13,11 @@ bool prof_report_roof_source(const struct prof_ceilings *ceilings, int64_t devic
  * not known. */
 enum prof_roof_level prof_report_roof_level(const struct prof_roofline_point *point);
 
-/* A gnuplot script that draws the roofline of the device with the most time to its standard output
- * in `terminal` ("svg", "pngcairo"); NULL: leave terminal and output to the caller of gnuplot.
+/* A gnuplot script, but for its terminal, that draws the roofline of the device with the most time.
  * Names are in single quotes, without characters that gnuplot interprets. PROF_NOTFOUND: no point
- * has a place in the figure. */
+ * has a place in the figure; nothing is written. */
 enum prof_status prof_report_roofline_script(const struct prof_roofline *roofline,
-                                             struct prof_capture *capture, const char *terminal,
-                                             FILE *out, struct prof_error *err);
+                                             struct prof_capture *capture, FILE *out,
+                                             struct prof_error *err);
 
 #endif

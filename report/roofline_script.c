@@ -38,13 +38,6 @@ struct figure {
     double x_min, x_max, y_min, y_max;
 };
 
-static void put_coordinates(FILE *out, double x, double y)
-{
-    prof_gnuplot_real(out, x);
-    fputc(',', out);
-    prof_gnuplot_real(out, y);
-}
-
 /* ---- what is drawn --------------------------------------------------------------------------- */
 
 enum prof_roof_level prof_report_roof_level(const struct prof_roofline_point *point)
@@ -167,11 +160,8 @@ static void choose_axes(struct figure *f)
 static void put_gnuplot_line(struct figure *f, double x0, double y0, double x1, double y1,
                              const char *style)
 {
-    fputs("set arrow from ", f->out);
-    put_coordinates(f->out, x0, y0);
-    fputs(" to ", f->out);
-    put_coordinates(f->out, x1, y1);
-    fprintf(f->out, " nohead back %s\n", style);
+    prof_gnuplot_print(f->out, "set arrow from %f,%f to %f,%f nohead back %s\n", x0, y0, x1, y1,
+                       style);
 }
 
 static void put_level(struct figure *f, enum prof_roof_level level, const char *style)
@@ -189,11 +179,11 @@ static void put_level(struct figure *f, enum prof_roof_level level, const char *
     double slope = (TOP - BOTTOM) * PROF_GNUPLOT_HEIGHT / log10(f->y_max / f->y_min) /
                    ((RIGHT - LEFT) * PROF_GNUPLOT_WIDTH / log10(f->x_max / f->x_min));
     double x = x0 * pow(x1 / x0, level == PROF_ROOF_DRAM ? 0.45 : 0.3);
-    fprintf(f->out, "set label '%s %s' at ", prof_roof_level_text(level),
-            prof_rate(bandwidth).text);
-    put_coordinates(f->out, x, bandwidth * x);
-    fprintf(f->out, " noenhanced rotate by %d offset character -0.4,0.7 font ',11'\n",
-            (int)(atan(slope) * 180 / 3.14159265));
+    prof_gnuplot_print(f->out,
+                       "set label '%s %s' at %f,%f noenhanced rotate by %d offset character "
+                       "-0.4,0.7 font ',11'\n",
+                       prof_roof_level_text(level), prof_rate(bandwidth).text, x, bandwidth * x,
+                       (int)(atan(slope) * 180 / 3.14159265));
 }
 
 /* Of matrix products that are drawn, what the vendor's library reaches: less than the pipe. NaN
@@ -234,9 +224,9 @@ static void put_gnuplot_pipes(struct figure *f)
         double product = product_of(f, k);
         if (product > f->y_min)
             put_product_text(f, value, product);
-        fputs("' at ", f->out);
-        put_coordinates(f->out, f->x_max, value);
-        fputs(" noenhanced right offset character -0.5,0.6 font ',11'\n", f->out);
+        prof_gnuplot_print(f->out,
+                           "' at %f,%f noenhanced right offset character -0.5,0.6 font ',11'\n",
+                           f->x_max, value);
         if (product > f->y_min)
             put_gnuplot_line(f, x0, product, f->x_max, product, "lw 1.5 dt 2 lc rgb '#404040'");
     }
@@ -260,12 +250,8 @@ static void put_ties(struct figure *f)
 
 static void put_point_row(struct figure *f, const struct prof_roofline_point *p, double x)
 {
-    prof_gnuplot_real(f->out, x);
-    fputc(' ', f->out);
-    prof_gnuplot_real(f->out, p->flop_rate);
-    fputc(' ', f->out);
-    prof_gnuplot_real(f->out, 1.1 + 5.0 * sqrt(share_of_time(f, p)));
-    fprintf(f->out, " 0x%s\n", colours[p->bound] + 1);
+    prof_gnuplot_print(f->out, "%f %f %f 0x%s\n", x, p->flop_rate,
+                       1.1 + 5.0 * sqrt(share_of_time(f, p)), colours[p->bound] + 1);
 }
 
 /* A block of data, discs at DRAM or rings at L2; returns how many rows it has. */
@@ -310,9 +296,8 @@ static void put_point_numbers(struct figure *f)
             told[j] = true;
             fprintf(f->out, ", %zu", j + 1);
         }
-        fputs("' at ", f->out);
-        put_coordinates(f->out, p->roofs[prof_report_roof_level(p)].intensity, p->flop_rate);
-        fputs(" left offset character 0.9,0.55 front font ',10'\n", f->out);
+        prof_gnuplot_print(f->out, "' at %f,%f left offset character 0.9,0.55 front font ',10'\n",
+                           p->roofs[prof_report_roof_level(p)].intensity, p->flop_rate);
     }
 }
 
@@ -375,30 +360,19 @@ static void put_figure_title(struct figure *f)
 
 static void put_gnuplot_axes(struct figure *f)
 {
-    fputs("set encoding utf8\nset logscale xy\nset xrange [", f->out);
-    prof_gnuplot_real(f->out, f->x_min);
-    fputc(':', f->out);
-    prof_gnuplot_real(f->out, f->x_max);
-    fputs("]\nset yrange [", f->out);
-    prof_gnuplot_real(f->out, f->y_min);
-    fputc(':', f->out);
-    prof_gnuplot_real(f->out, f->y_max);
-    fputs("]\nset lmargin at screen ", f->out);
-    prof_gnuplot_real(f->out, LEFT);
-    fputs("\nset rmargin at screen ", f->out);
-    prof_gnuplot_real(f->out, RIGHT);
-    fputs("\nset bmargin at screen ", f->out);
-    prof_gnuplot_real(f->out, BOTTOM);
-    fputs("\nset tmargin at screen ", f->out);
-    prof_gnuplot_real(f->out, TOP);
-    fputs("\nset xlabel 'FLOP per byte of device memory'\nset ylabel 'FLOP/s' offset 0,0\n"
-          "set format x '%g'\nset format y '%.0s %c'\n" PROF_GNUPLOT_LOOK "unset key\n",
-          f->out);
+    prof_gnuplot_print(
+        f->out,
+        "set encoding utf8\nset logscale xy\nset xrange [%f:%f]\nset yrange [%f:%f]\nset lmargin "
+        "at "
+        "screen %f\nset rmargin at screen %f\nset bmargin at screen %f\nset tmargin at screen %f\n"
+        "set xlabel 'FLOP per byte of device memory'\nset ylabel 'FLOP/s' offset 0,0\n"
+        "set format x '%%g'\nset format y '%%.0s %%c'\n" PROF_GNUPLOT_LOOK "unset key\n",
+        f->x_min, f->x_max, f->y_min, f->y_max, LEFT, RIGHT, BOTTOM, TOP);
 }
 
 enum prof_status prof_report_roofline_script(const struct prof_roofline *roofline,
-                                             struct prof_capture *capture, const char *terminal,
-                                             FILE *out, struct prof_error *err)
+                                             struct prof_capture *capture, FILE *out,
+                                             struct prof_error *err)
 {
     struct figure f = {.roofline = roofline, .capture = capture, .out = out};
     choose_points(&f);
@@ -408,7 +382,6 @@ enum prof_status prof_report_roofline_script(const struct prof_roofline *rooflin
             "the roofline has nothing to draw: no kernel of this capture has both FLOP and bytes "
             "(declare them with perfkit/annotate.h, see docs/guide/roofline.md)");
     choose_axes(&f);
-    prof_gnuplot_terminal(out, terminal);
     put_gnuplot_axes(&f);
     put_figure_title(&f);
     put_level(&f, PROF_ROOF_DRAM, "lw 2.5 lc rgb '#0072b2'");
@@ -422,33 +395,36 @@ enum prof_status prof_report_roofline_script(const struct prof_roofline *rooflin
 
 /* ---- the picture ----------------------------------------------------------------------------- */
 
-struct request {
-    struct prof_capture *capture;
-    const struct prof_report_options *options;
-};
-
-static enum prof_status write_roofline_script(void *context, const char *terminal, FILE *out,
-                                              struct prof_error *err)
+enum prof_status prof_report_write_roofline_script(struct prof_capture *capture,
+                                                   const struct prof_report_options *options,
+                                                   FILE *out, struct prof_error *err)
 {
-    const struct request *request = context;
-    const struct prof_report_options *options = request->options;
     struct prof_roofline roofline;
     enum prof_status status =
-        prof_roofline(request->capture, options ? options->filter : NULL,
+        prof_roofline(capture, options ? options->filter : NULL,
                       options ? options->roofline : PROF_ROOFLINE_KERNELS, &roofline, err);
     if (!status)
-        status = prof_report_roofline_script(&roofline, request->capture, terminal, out, err);
+        status = prof_report_roofline_script(&roofline, capture, out, err);
     prof_roofline_free(&roofline);
-    return status;
+    return status ? status : prof_report_flush(out, err);
 }
 
 static enum prof_status write_picture(struct prof_capture *capture,
                                       const struct prof_report_options *options,
                                       const char *terminal, FILE *out, struct prof_error *err)
 {
-    struct request request = {capture, options};
-    return prof_gnuplot_draw(write_roofline_script, &request, terminal,
-                             ", or write OUT.gp and run gnuplot on that elsewhere", out, err);
+    char *script = NULL;
+    size_t size;
+    FILE *memory = prof_open_memory(&script, &size);
+    enum prof_status status =
+        memory ? prof_report_write_roofline_script(capture, options, memory, err) : PROF_NOMEM;
+    if (!memory || (!prof_close_stream(memory) && !status))
+        status = prof_fail(err, PROF_NOMEM, "cannot draw: out of memory");
+    if (!status)
+        status = prof_gnuplot_draw(script, terminal,
+                                   ", or write OUT.gp and run gnuplot on that elsewhere", out, err);
+    free(script);
+    return status;
 }
 
 enum prof_status prof_report_write_roofline_svg(struct prof_capture *capture,
@@ -463,13 +439,4 @@ enum prof_status prof_report_write_roofline_png(struct prof_capture *capture,
                                                 FILE *out, struct prof_error *err)
 {
     return write_picture(capture, options, "pngcairo", out, err);
-}
-
-enum prof_status prof_report_write_roofline_script(struct prof_capture *capture,
-                                                   const struct prof_report_options *options,
-                                                   FILE *out, struct prof_error *err)
-{
-    struct request request = {capture, options};
-    PROF_TRY(write_roofline_script(&request, NULL, out, err));
-    return prof_report_flush(out, err);
 }

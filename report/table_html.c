@@ -89,10 +89,8 @@ static void put_markup_headings(FILE *out, const struct prof_report_table *table
     fputs("<thead><tr>", out);
     for (const struct prof_report_column *column = table->columns; column->key; column++) {
         if (column->rank)
-            prof_html_element(out, "th",
-                              prof_report_is_left(column) ? "scope=\"col\" class=\"left plain\""
-                                                          : "scope=\"col\" class=\"plain\"",
-                              column->title);
+            prof_html_print(out, "<th scope=\"col\" class=\"%s\">%s</th>",
+                            prof_report_is_left(column) ? "left plain" : "plain", column->title);
     }
     fputs("</tr></thead>\n", out);
 }
@@ -101,19 +99,14 @@ void prof_report_markup_head(struct prof_report_output *o)
 {
     FILE *out = o->page.out;
     char totals[256];
-    prof_html_element(out, "h3", NULL, o->table->title);
+    prof_html_print(out, "<h3>%s</h3>", o->table->title);
     if (!o->total) {
-        prof_html_element(out, "p", "class=\"none\"", prof_report_none(o->data, o->table));
+        prof_html_print(out, "<p class=\"none\">%s</p>", prof_report_none(o->data, o->table));
         return;
     }
-    fputs("\n<p class=\"faint\">", out);
     copy_totals(o, totals, sizeof totals);
-    if (totals[0]) {
-        prof_html_text(out, totals);
-        fputs(". ", out);
-    }
-    prof_html_text(out, o->table->help);
-    fputs("</p>\n<div class=\"scroll\"><table>", out);
+    prof_html_print(out, totals[0] ? "\n<p class=\"faint\">%s. " : "\n<p class=\"faint\">", totals);
+    prof_html_print(out, "%s</p>\n<div class=\"scroll\"><table>", o->table->help);
     put_markup_headings(out, o->table);
     fputs("<tbody>\n", out);
 }
@@ -129,12 +122,11 @@ bool prof_report_markup_row(struct prof_report_output *o, const void *row)
             continue;
         struct prof_report_value value = prof_report_value(o->data, column, row);
         if (!prof_report_is_left(column))
-            prof_html_element(out, "td", NULL, prof_report_number(column->unit, value).text);
+            prof_html_print(out, "<td>%s</td>", prof_report_number(column->unit, value).text);
         else
-            prof_html_element(out, "td",
-                              column->unit == PROF_UNIT_NAME ? "class=\"left name\""
-                                                             : "class=\"left\"",
-                              value.kind == PROF_VALUE_TEXT ? value.text : NULL);
+            prof_html_print(out, "<td class=\"%s\">%s</td>",
+                            column->unit == PROF_UNIT_NAME ? "left name" : "left",
+                            value.kind == PROF_VALUE_TEXT ? value.text : NULL);
     }
     fputs("</tr>\n", out);
     return true;

@@ -127,15 +127,11 @@ static void put_session_words(FILE *out, const struct prof_trend_session *sessio
 {
     char when[32];
     prof_report_when(session->saved_s * 1000000000, when, sizeof when);
-    fprintf(out, "session %lld, %s", (long long)session->id, when);
-    if (session->commit) {
-        fputs(", commit ", out);
-        prof_html_text(out, session->commit);
-    }
-    if (session->label) {
-        fputs(", label ", out);
-        prof_html_text(out, session->label);
-    }
+    prof_html_print(out, "session %lld, %s", (long long)session->id, when);
+    if (session->commit)
+        prof_html_print(out, ", commit %s", session->commit);
+    if (session->label)
+        prof_html_print(out, ", label %s", session->label);
 }
 
 static void put_session_points(const struct trend_page *p, const struct series *series,
@@ -150,10 +146,8 @@ static void put_session_points(const struct trend_page *p, const struct series *
             pen = false;
             continue;
         }
-        fputs(pen ? "L" : "M", out);
-        prof_html_real(out, 10 + (double)i * step);
-        fputc(' ', out);
-        prof_html_real(out, HEIGHT - (p->values[i].mean - low) / (high - low) * HEIGHT);
+        prof_html_print(out, pen ? "L%f %f" : "M%f %f", 10 + (double)i * step,
+                        HEIGHT - (p->values[i].mean - low) / (high - low) * HEIGHT);
         pen = true;
     }
     fputs("\"></path>\n", out);
@@ -168,15 +162,11 @@ static void put_session_points(const struct trend_page *p, const struct series *
         if (v->runs > 1)
             fprintf(out, " (%zu runs, %s to %s)", v->runs, value_text(series, v->low).text,
                     value_text(series, v->high).text);
-        fputs("</title><line", out);
-        prof_html_attribute(out, "x1", x);
-        prof_html_attribute(out, "x2", x);
-        prof_html_attribute(out, "y1", HEIGHT - (v->high - low) * scale);
-        prof_html_attribute(out, "y2", HEIGHT - (v->low - low) * scale);
-        fputs("></line><circle r=\"4\"", out);
-        prof_html_attribute(out, "cx", x);
-        prof_html_attribute(out, "cy", HEIGHT - (v->mean - low) * scale);
-        fputs("></circle></g>\n", out);
+        prof_html_print(out,
+                        "</title><line x1=\"%f\" x2=\"%f\" y1=\"%f\" y2=\"%f\"></line>"
+                        "<circle r=\"4\" cx=\"%f\" cy=\"%f\"></circle></g>\n",
+                        x, x, HEIGHT - (v->high - low) * scale, HEIGHT - (v->low - low) * scale, x,
+                        HEIGHT - (v->mean - low) * scale);
     }
 }
 
@@ -212,10 +202,9 @@ static void put_chart_title(const struct trend_page *p, const struct series *ser
                                 .match = PROF_MATCH_ADDED};
     char *subject = prof_gate_subject(&row, 0);
     double last = p->values[count - 1].mean, usual = usual_value(p, count);
-    prof_html_element(p->out, "h3", "class=\"short\"", subject);
+    prof_html_print(p->out, "<h3 class=\"short\">%s</h3><p class=\"faint\">%s: <b>%s</b>", subject,
+                    info->exact || m ? "Last session" : info->text, value_text(series, last).text);
     free(subject);
-    fprintf(p->out, "<p class=\"faint\">%s: <b>%s</b>",
-            info->exact || m ? "Last session" : info->text, value_text(series, last).text);
     if (usual > 0 && !isnan(last))
         fprintf(p->out, ", %s against %s, the median of the sessions before",
                 prof_gate_percent(last / usual - 1).text, value_text(series, usual).text);
@@ -368,22 +357,23 @@ static void put_head(const struct trend_page *p)
 {
     const struct prof_trend *t = p->trend;
     FILE *out = p->out;
-    fputs("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta "
-          "name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta "
-          "name=\"color-scheme\" content=\"light dark\">\n<meta "
-          "http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
-          "'unsafe-inline'; img-src data:\">\n<link rel=\"icon\" href=\"data:,\">\n<title>",
-          out);
-    prof_html_text(out, t->name);
-    fputs(": baseline</title>\n<style>\n", out);
+    prof_html_print(
+        out,
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta "
+        "name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta "
+        "name=\"color-scheme\" content=\"light dark\">\n<meta "
+        "http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
+        "'unsafe-inline'; img-src data:\">\n<link rel=\"icon\" href=\"data:,\">\n"
+        "<title>%s: baseline</title>\n<style>\n",
+        t->name);
     for (const struct prof_html_file *file = prof_html_files; file->name; file++)
         if (!strcmp(file->name, "style.css"))
             fwrite(file->bytes, 1, file->length, out);
-    fputs("</style>\n</head>\n<body>\n<header><h1>Baseline ", out);
-    prof_html_text(out, t->name);
-    fprintf(out, "</h1>\n<p class=\"faint\">%s, %s",
-            prof_counted((int64_t)t->session_count, "session", "sessions").text,
-            prof_counted((int64_t)t->runs.count, "run", "runs").text);
+    prof_html_print(out,
+                    "</style>\n</head>\n<body>\n<header><h1>Baseline %s</h1>\n<p class=\"faint\">"
+                    "%s, %s",
+                    t->name, prof_counted((int64_t)t->session_count, "session", "sessions").text,
+                    prof_counted((int64_t)t->runs.count, "run", "runs").text);
     if (p->first)
         fprintf(out, "; the last %d sessions are shown", SESSIONS);
     fputs(

@@ -309,3 +309,37 @@ void prof_append(char *text, size_t size, const char *format, ...)
     vsnprintf(text + used, size - used, format, arguments);
     va_end(arguments);
 }
+
+void prof_print_quoted(FILE *out, const struct prof_quoting *quoting, const char *format,
+                       va_list arguments)
+{
+    for (;;) {
+        size_t plain = strcspn(format, "%");
+        fwrite(format, 1, plain, out);
+        format += plain;
+        if (!*format)
+            return;
+        size_t modifiers = strspn(++format, "lz");
+        char number[64];
+        switch (format[modifiers]) {
+        case 's':
+            quoting->text(out, va_arg(arguments, const char *));
+            break;
+        case 'f':
+            quoting->real(out, va_arg(arguments, double));
+            break;
+        case 'd':
+            prof_print_int(number,
+                           modifiers ? va_arg(arguments, long long) : va_arg(arguments, int));
+            fputs(number, out);
+            break;
+        case 'u':
+            prof_print_uint(number, va_arg(arguments, size_t));
+            fputs(number, out);
+            break;
+        default:
+            fputc(format[modifiers], out);
+        }
+        format += modifiers + 1;
+    }
+}

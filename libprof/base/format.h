@@ -7,8 +7,10 @@
 #ifndef PERFKIT_BASE_FORMAT_H
 #define PERFKIT_BASE_FORMAT_H
 
+#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -69,6 +71,17 @@ size_t prof_print_fixed(char *out, double value, int decimals);
 /* Append what fits to a text in `size` bytes. */
 void prof_append(char *text, size_t size, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* How a format writes a text and a real number, so that neither can be taken for its syntax. */
+struct prof_quoting {
+    void (*text)(FILE *out, const char *text);
+    void (*real)(FILE *out, double value);
+};
+
+/* printf for formats with syntax of their own (markup, scripts): what stands for %s and %f is
+ * quoted, the rest of `format` is the format's own. Knows %s, %f, %d, %lld, %zu and %%. */
+void prof_print_quoted(FILE *out, const struct prof_quoting *quoting, const char *format,
+                       va_list arguments);
 
 #ifdef __cplusplus
 }
