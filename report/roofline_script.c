@@ -2,6 +2,7 @@
  * kernel whose area is its share of the time, numbered, with a list of the numbers beside the plot.
  */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "libprof/base/format.h"
