@@ -3,6 +3,7 @@
  * message says what is wrong and how to fix it. */
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
