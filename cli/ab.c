@@ -177,19 +177,14 @@ static bool check_ab_options(const struct options *args, unsigned *warmup)
 {
     char *end = NULL;
     *warmup = args->warmup ? (unsigned)strtoul(args->warmup, &end, 10) : 1;
-    if (!args->lines[BASE] || !args->lines[CAND]) {
-        cli_say("ab", "give both commands: --base CMD --cand CMD");
-        return false;
-    }
-    if (args->max_runs && args->max_runs < args->runs) {
-        cli_say("ab", "--max-runs %u is less than the %u of --runs: give more, or leave it out",
-                args->max_runs, args->runs);
-        return false;
-    }
-    if (end && (*args->warmup < '0' || *args->warmup > '9' || *end || *warmup > 1000)) {
-        cli_say("ab", "--warmup: '%s' is not a count: give 0 to 1000", args->warmup);
-        return false;
-    }
+    if (!args->lines[BASE] || !args->lines[CAND])
+        return cli_refuse("ab", "give both commands: --base CMD --cand CMD");
+    if (args->max_runs && args->max_runs < args->runs)
+        return cli_refuse("ab",
+                          "--max-runs %u is less than the %u of --runs: give more, or leave it out",
+                          args->max_runs, args->runs);
+    if (end && (*args->warmup < '0' || *args->warmup > '9' || *end || *warmup > 1000))
+        return cli_refuse("ab", "--warmup: '%s' is not a count: give 0 to 1000", args->warmup);
     return true;
 }
 
@@ -321,25 +316,21 @@ static bool check_scan(const struct options *args, struct scan *scan)
     const struct gate_options *gate = &args->gate;
     if (!args->scan)
         return true;
-    if (!parse_scan(args->scan, scan)) {
-        cli_say("ab",
-                "--parameter-scan: '%s' is not NAME=VALUE,VALUE... or NAME=MIN:MAX[:STEP] of "
-                "at most %d values",
-                args->scan, MOST_VALUES);
-        return false;
-    }
+    if (!parse_scan(args->scan, scan))
+        return cli_refuse(
+            "ab",
+            "--parameter-scan: '%s' is not NAME=VALUE,VALUE... or NAME=MIN:MAX[:STEP] of "
+            "at most %d values",
+            args->scan, MOST_VALUES);
     char mark[80];
     snprintf(mark, sizeof mark, "{%s}", scan->name);
-    if (!strstr(args->lines[BASE], mark) && !strstr(args->lines[CAND], mark)) {
-        cli_say("ab", "--parameter-scan: neither command has %s", mark);
-        return false;
-    }
+    if (!strstr(args->lines[BASE], mark) && !strstr(args->lines[CAND], mark))
+        return cli_refuse("ab", "--parameter-scan: neither command has %s", mark);
     if (args->keep || gate->format || gate->json || gate->github || gate->markdown || gate->junit ||
-        gate->json_file) {
-        cli_say("ab", "--parameter-scan prints a line for each value: give it without --keep and "
-                      "without other formats");
-        return false;
-    }
+        gate->json_file)
+        return cli_refuse(
+            "ab", "--parameter-scan prints a line for each value: give it without --keep and "
+                  "without other formats");
     return true;
 }
 

@@ -87,9 +87,9 @@ static void print_clean(const char *text)
 
 static int load_runs(struct call *call, struct gate_runs *runs)
 {
-    const char *iteration = call->args->iteration ? call->args->iteration : call->config->iteration;
+    const char *iteration = call->args->iteration ?: call->config->iteration;
     unsigned skip = call->args->skip == CLI_NO_SKIP ? call->config->skip : call->args->skip;
-    struct prof_run_options iterations = CLI_RUN_OPTIONS(*iteration ? iteration : NULL, skip);
+    struct prof_run_options iterations = CLI_RUN_OPTIONS(iteration, skip);
     for (int i = 1; i < call->count; i++) {
         if (gate_runs_add_capture(runs, call->values[i], &iterations, 0, call->err))
             return CLI_USAGE;
@@ -476,20 +476,17 @@ static const struct {
 };
 static const char *const verbs[] = {"save", "list", "show", "rm", "export", "import", NULL};
 
-static const char *verb_at(const void *table, size_t i)
-{
-    return ((const char *const *)table)[i];
-}
-
 static int find_verb(const char *word)
 {
-    for (int i = 0; verbs[i]; i++)
+    struct cli_nearest near = {.word = word};
+    for (int i = 0; verbs[i]; i++) {
         if (!strcmp(word, verbs[i]))
             return i;
-    const char *near = cli_nearest(word, verb_at, verbs);
-    cli_say("baseline", "unknown action '%s': %s%s%suse save, list, show, rm, export or import",
-            word, near ? "did you mean '" : "", near ? near : "", near ? "'? " : "");
-    return -1;
+        cli_consider(&near, verbs[i]);
+    }
+    return cli_fail(-1, "baseline",
+                    "unknown action '%s': %s%s%suse save, list, show, rm, export or import", word,
+                    CLI_DID_YOU_MEAN(near));
 }
 
 /* An option that the verb would ignore is refused. */

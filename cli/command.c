@@ -29,8 +29,7 @@ int cli_finish_json(const char *command, struct prof_json *json)
     struct prof_error err = {0};
     if (prof_json_finish(json, &err) == PROF_OK)
         return CLI_OK;
-    cli_say(command, "%s", err.message);
-    return CLI_FAILED;
+    return cli_fail(CLI_FAILED, command, "%s", err.message);
 }
 
 const struct cli_command *cli_find(const char *name)
@@ -66,30 +65,14 @@ static size_t edit_distance(const char *a, const char *b)
     return row[width];
 }
 
-const char *cli_nearest(const char *word, const char *(*next)(const void *table, size_t i),
-                        const void *table)
+void cli_consider(struct cli_nearest *nearest, const char *candidate)
 {
-    const char *best = NULL;
-    size_t best_distance = strlen(word) / 3 + 2; /* at most this minus one edits */
-    const char *candidate;
-    for (size_t i = 0; (candidate = next(table, i)); i++) {
-        size_t d = edit_distance(word, candidate);
-        if (d < best_distance && d < strlen(candidate)) {
-            best_distance = d;
-            best = candidate;
-        }
-    }
-    return best;
-}
-
-static const char *option_name(const void *table, size_t i)
-{
-    return ((const struct cli_option *)table)[i].name;
-}
-
-static const char *table_word(const void *table, size_t i)
-{
-    return ((const char *const *)table)[i];
+    size_t most = strlen(nearest->word) / 3 + 1, distance = edit_distance(nearest->word, candidate);
+    if (distance > most || distance >= strlen(candidate) ||
+        (nearest->best && distance >= nearest->distance))
+        return;
+    nearest->best = candidate;
+    nearest->distance = distance;
 }
 
 static bool is_option(const struct cli_option *o, const char *word)
@@ -207,10 +190,11 @@ static bool bad_word(const struct cli_command *command, const struct cli_option 
     char all[256], word[64];
     list_words(option->words, all, sizeof all);
     snprintf(word, sizeof word, "%.*s", (int)(length < 60 ? length : 60), text);
-    const char *near = cli_nearest(word, table_word, option->words);
-    cli_say(command->name, "--%s does not know '%s': %s%s%suse one of %s", option->name, word,
-            near ? "did you mean '" : "", near ? near : "", near ? "'? " : "", all);
-    return false;
+    struct cli_nearest near = {.word = word};
+    for (size_t i = 0; option->words[i]; i++)
+        cli_consider(&near, option->words[i]);
+    return cli_refuse(command->name, "--%s does not know '%s': %s%s%suse one of %s", option->name,
+                      word, CLI_DID_YOU_MEAN(near), all);
 }
 
 #define LONGEST_NS (100000000ull * 1000000000u) /* three years */
@@ -236,16 +220,12 @@ static bool store_number(const struct cli_command *command, const struct cli_opt
     bool nothing = option->zero && !strcmp(text, "0");
     if (nothing)
         value = 0;
-    else if (!numbers[option->type].parse(text, &value)) {
-        cli_say(command->name, "--%s: '%s' is not a %s", option->name, text,
-                numbers[option->type].refusal);
-        return false;
-    }
-    if (value > most) {
-        cli_say(command->name, "--%s: '%s' is too much: give at most %s", option->name, text,
-                numbers[option->type].show((int64_t)most).text);
-        return false;
-    }
+    else if (!numbers[option->type].parse(text, &value))
+        return cli_refuse(command->name, "--%s: '%s' is not a %s", option->name, text,
+                          numbers[option->type].refusal);
+    if (value > most)
+        return cli_refuse(command->name, "--%s: '%s' is too much: give at most %s", option->name,
+                          text, numbers[option->type].show((int64_t)most).text);
     if (option->type == CLI_COUNT)
         *(unsigned *)place = (unsigned)value;
     else
@@ -256,10 +236,9 @@ static bool store_number(const struct cli_command *command, const struct cli_opt
 static bool add_option_text(const struct cli_command *command, const struct cli_option *option,
                             const char *text, struct cli_texts *texts)
 {
-    if (texts->count == CLI_MOST_TEXTS) {
-        cli_say(command->name, "--%s: more than %d are too many", option->name, CLI_MOST_TEXTS);
-        return false;
-    }
+    if (texts->count == CLI_MOST_TEXTS)
+        return cli_refuse(command->name, "--%s: more than %d are too many", option->name,
+                          CLI_MOST_TEXTS);
     texts->values[texts->count++] = text;
     return true;
 }
@@ -277,11 +256,9 @@ static bool store(const struct cli_command *command, const struct cli_option *op
     case CLI_FILE:
     case CLI_FOLDER:
     case CLI_TEXTS:
-        if (!*text) {
-            cli_say(command->name, "--%s %s: the value is empty: give one", option->name,
-                    option->argument);
-            return false;
-        }
+        if (!*text)
+            return cli_refuse(command->name, "--%s %s: the value is empty: give one", option->name,
+                              option->argument);
         if (option->type == CLI_TEXTS)
             return add_option_text(command, option, text, place);
         *(const char **)place = text;
@@ -311,17 +288,17 @@ static bool store(const struct cli_command *command, const struct cli_option *op
 
 static bool unknown_option(const struct cli_command *command, const char *text)
 {
-    const char *near = NULL;
     char name[64];
-    if (strncmp(text, "--", 2) == 0) {
-        snprintf(name, sizeof name, "%.*s", (int)strcspn(text + 2, "="), text + 2);
-        near = cli_nearest(name, option_name, command->options);
-    }
-    if (near)
-        cli_say(command->name, "unknown option '%s': did you mean '--%s'?", text, near);
-    else
-        cli_say(command->name, "unknown option '%s': see perfkit help %s", text, command->name);
-    return false;
+    struct cli_nearest near = {.word = name};
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(text, "="), text);
+    near.word += strspn(name, "-");
+    for (const struct cli_option *o = command->options; o->name && !strncmp(text, "--", 2); o++)
+        cli_consider(&near, o->name);
+    if (near.best)
+        return cli_refuse(command->name, "unknown option '%s': did you mean '--%s'?", text,
+                          near.best);
+    return cli_refuse(command->name, "unknown option '%s': see perfkit help %s", text,
+                      command->name);
 }
 
 struct reader {
@@ -341,11 +318,9 @@ static bool read_option_value(struct reader *r, const struct cli_option *option,
         *value = rest;
         return true;
     }
-    if (r->at + 1 >= r->argc) {
-        cli_say(r->command->name, "--%s needs a value: give it as --%s %s", option->name,
-                option->name, option->argument);
-        return false;
-    }
+    if (r->at + 1 >= r->argc)
+        return cli_refuse(r->command->name, "--%s needs a value: give it as --%s %s", option->name,
+                          option->name, option->argument);
     *value = r->argv[++r->at];
     return true;
 }
@@ -360,10 +335,9 @@ static bool read_long(struct reader *r)
     if (!option)
         return unknown_option(r->command, argument);
     if (option->type == CLI_FLAG) {
-        if (rest) {
-            cli_say(r->command->name, "--%s takes no value: leave out '=%s'", option->name, rest);
-            return false;
-        }
+        if (rest)
+            return cli_refuse(r->command->name, "--%s takes no value: leave out '=%s'",
+                              option->name, rest);
         if (option == &cli_help_option)
             r->help = true;
         else

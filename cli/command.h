@@ -148,10 +148,17 @@ struct prof_json;
 /* Finish a document on standard output: CLI_OK, or CLI_FAILED, and the reason is printed. */
 int cli_finish_json(const char *command, struct prof_json *json);
 
-/* The nearest of the candidates by edit distance, or NULL when none is near. `next` yields
- * candidates until NULL. */
-const char *cli_nearest(const char *word, const char *(*next)(const void *table, size_t i),
-                        const void *table);
+/* Which candidate a mistyped word means: the nearest by edit distance, NULL where none is near.
+ * Begins with the word alone; each candidate is considered. */
+struct cli_nearest {
+    const char *word, *best;
+    size_t distance;
+};
+void cli_consider(struct cli_nearest *nearest, const char *candidate);
+/* For "%s%s%s" in front of what to do: "did you mean 'X'? ", or nothing. */
+#define CLI_DID_YOU_MEAN(nearest)                                                                  \
+    (nearest).best ? "did you mean '" : "", (nearest).best ? (nearest).best : "",                  \
+        (nearest).best ? "'? " : ""
 
 /* Print text wrapped, the cursor being at `column` and every further line starting at `indent`. */
 void cli_print_wrapped(FILE *out, const char *text, size_t column, size_t indent, size_t width);

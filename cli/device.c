@@ -378,9 +378,8 @@ static bool measure_all(const char *command, struct device_list *list, const cha
                                            .against_libraries = options->against_libraries};
     bool any = false, kept = true;
     if (!options->quick && !ceiling_folder_make(folder)) { /* not after minutes of measuring */
-        cli_say(command, "cannot keep ceilings in %s: %m: give another with --ceilings FOLDER",
-                folder);
-        return false;
+        return cli_refuse(
+            command, "cannot keep ceilings in %s: %m: give another with --ceilings FOLDER", folder);
     }
     for (size_t i = 0; i < list->count; i++) {
         struct device_entry *entry = &list->entries[i];

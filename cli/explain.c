@@ -152,20 +152,18 @@ static int print_rule_page(const struct prof_rule_page *page, unsigned format)
     return cli_finish_json("explain", &json);
 }
 
-static const char *rule_name(const void *table, size_t i)
-{
-    (void)table;
-    const struct prof_rule_page *page = prof_rule_page(i);
-    return page ? page->id : NULL;
-}
-
 /* The nearest one; else the first that holds the word: leak, memory-leak. */
 static const char *near_rule(const char *word)
 {
-    const char *near = cli_nearest(word, rule_name, NULL), *name;
-    for (size_t i = 0; !near && *word && (name = rule_name(NULL, i)); i++)
-        near = strstr(name, word) ? name : NULL;
-    return near;
+    struct cli_nearest near = {.word = word};
+    const struct prof_rule_page *page;
+    const char *holds = NULL;
+    for (size_t i = 0; (page = prof_rule_page(i)); i++) {
+        cli_consider(&near, page->id);
+        if (!holds && *word && strstr(page->id, word))
+            holds = page->id;
+    }
+    return near.best ? near.best : holds;
 }
 
 static int explain_run(const struct cli_command *command, void *given,
@@ -181,12 +179,10 @@ static int explain_run(const struct cli_command *command, void *given,
         return print_rule_page(page, format);
     const char *near = near_rule(operands->values[0]);
     if (near)
-        cli_say(command->name, "there is no rule '%s': did you mean '%s'?", operands->values[0],
-                near);
-    else
-        cli_say(command->name, "there is no rule '%s': perfkit explain lists them",
-                operands->values[0]);
-    return CLI_USAGE;
+        return cli_fail(CLI_USAGE, command->name, "there is no rule '%s': did you mean '%s'?",
+                        operands->values[0], near);
+    return cli_fail(CLI_USAGE, command->name, "there is no rule '%s': perfkit explain lists them",
+                    operands->values[0]);
 }
 
 const struct cli_command explain_command = {

@@ -66,7 +66,7 @@ bool gate_configure(const char *command, struct gate_options *options, const cha
         return cli_refuse(command, "%s", err.message);
     options->strict |= config->strict;
     options->allow_single |= config->allow_single;
-    if (!options->iteration && config->iteration[0])
+    if (!options->iteration)
         options->iteration = config->iteration;
     if (options->skip == CLI_NO_SKIP)
         options->skip = config->skip;
@@ -90,8 +90,8 @@ enum prof_status gate_compare(const struct gate_options *options, const struct g
         .looks = looks,
         .interleaved = interleaved,
         .allow_single = options->allow_single,
-        .overrides = config->overrides,
-        .override_count = config->override_count,
+        .overrides = config->overrides.data,
+        .override_count = config->overrides.count,
     };
     return prof_compare((struct prof_runs){base->data, base->count},
                         (struct prof_runs){cand->data, cand->count}, &how, result, err);
@@ -118,11 +118,11 @@ static void add_note(struct notes *notes, char *text)
 
 static void list_notes(const struct gate_config *config, struct notes *notes)
 {
-    for (size_t i = 0; i < config->expired_count; i++) {
+    for (size_t i = 0; i < config->expired.count; i++) {
         add_note(notes,
                  prof_gate_format("%s:%u: the exception for '%s' expired on %s and does not apply",
-                                  config->path, config->expired[i].line, config->expired[i].match,
-                                  config->expired[i].date));
+                                  config->path, config->expired.data[i].line,
+                                  config->expired.data[i].match, config->expired.data[i].date));
     }
 }
 

@@ -8,6 +8,7 @@
 #include <stddef.h>
 
 #include "cli/command.h"
+#include "cli/settings.h"
 #include "libprof/include/prof_compare.h"
 #include "libprof/store/baseline.h"
 #include "report/gate.h"
@@ -17,24 +18,26 @@
 /* The file perfkit.gate: what a project wants compared, and how strictly. docs/guide/gate.md
  * describes it for users. */
 
+struct gate_expired {
+    unsigned line;
+    const char *match, *date;
+};
+
 struct gate_config {
     char path[PATH_MAX];      /* of the file; "" = none was read */
     char baselines[PATH_MAX]; /* of the baselines */
-    char iteration[256];      /* "" = found */
+    const char *iteration;    /* NULL = found */
     unsigned skip;            /* iterations, as warm-up; CLI_NO_SKIP = found */
     double alpha;             /* 0 = the default */
     bool strict, allow_single;
-    unsigned sessions;               /* of a baseline, the last so many; 0 = all */
-    struct prof_override *overrides; /* in the order in which they apply */
-    size_t override_count, override_room;
+    unsigned sessions;                          /* of a baseline, the last so many; 0 = all */
+    PROF_ARRAY(struct prof_override) overrides; /* in the order in which they apply */
     /* Overrides that have expired: reported, and not applied. */
-    struct gate_expired {
-        unsigned line;
-        char *match, *date;
-    } * expired;
-    size_t expired_count, expired_room;
-    char **texts; /* what the overrides borrow */
-    size_t text_count, text_room;
+    PROF_ARRAY(struct gate_expired) expired;
+    /* What all of it borrows. */
+    struct settings settings;
+    const char *given_baselines; /* in the file */
+    PROF_ARRAY(char *) texts;
 };
 
 /* Read `path`, or, when it is NULL, the perfkit.gate of this folder or of the project around it (up

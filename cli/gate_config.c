@@ -63,25 +63,6 @@ static bool project_find(const char *name, char *out, size_t size)
 
 /* ---- what there is to set -------------------------------------------------------------------- */
 
-enum key {
-    KEY_BASELINES,
-    KEY_ITERATION,
-    KEY_SKIP,
-    KEY_ALPHA,
-    KEY_STRICT,
-    KEY_ALLOW_SINGLE,
-    KEY_SESSIONS,
-    KEY_DELTA,
-    KEY_TARGET,
-    KEY_MIN_SHARE,
-    KEY_TOLERANCE,
-    KEY_TOLERANCE_ABSOLUTE,
-    KEY_ACTION,
-    KEY_MATCH,
-    KEY_REASON,
-    KEY_EXPIRES,
-};
-
 /* Where a key may be. */
 enum place {
     IN_FILE = 1,     /* before any section */
@@ -90,45 +71,61 @@ enum place {
     IN_IGNORE = 8,   /* [[ignore]] */
 };
 
-enum takes { TAKES_TEXT, TAKES_BOOL, TAKES_COUNT, TAKES_COUNT_OR_NONE, TAKES_SHARE, TAKES_AMOUNT };
-
-static const struct key_row {
-    const char *name;
-    enum key key;
-    unsigned places;
-    enum takes takes;
-} keys[] = {
-    {"baselines", KEY_BASELINES, IN_FILE, TAKES_TEXT},
-    {"iteration", KEY_ITERATION, IN_FILE, TAKES_TEXT},
-    {"skip", KEY_SKIP, IN_FILE, TAKES_COUNT_OR_NONE},
-    {"alpha", KEY_ALPHA, IN_FILE, TAKES_SHARE},
-    {"strict", KEY_STRICT, IN_FILE, TAKES_BOOL},
-    {"allow_single", KEY_ALLOW_SINGLE, IN_FILE, TAKES_BOOL},
-    {"sessions", KEY_SESSIONS, IN_FILE, TAKES_COUNT},
-    {"delta", KEY_DELTA, IN_FILE | IN_FAMILY | IN_OVERRIDE, TAKES_SHARE},
-    {"target", KEY_TARGET, IN_FILE | IN_FAMILY | IN_OVERRIDE, TAKES_SHARE},
-    {"min_share", KEY_MIN_SHARE, IN_FILE | IN_FAMILY | IN_OVERRIDE, TAKES_SHARE},
-    {"tolerance", KEY_TOLERANCE, IN_FAMILY | IN_OVERRIDE, TAKES_SHARE},
-    {"tolerance_absolute", KEY_TOLERANCE_ABSOLUTE, IN_FAMILY | IN_OVERRIDE, TAKES_AMOUNT},
-    {"action", KEY_ACTION, IN_FAMILY | IN_OVERRIDE, TAKES_TEXT},
-    {"match", KEY_MATCH, IN_OVERRIDE | IN_IGNORE, TAKES_TEXT},
-    {"reason", KEY_REASON, IN_OVERRIDE | IN_IGNORE, TAKES_TEXT},
-    {"expires", KEY_EXPIRES, IN_OVERRIDE | IN_IGNORE, TAKES_TEXT},
-    {NULL, 0, 0, 0},
+/* What a value may be, and what it becomes. */
+enum takes {
+    TAKES_TEXT,    /* const char *, as those below */
+    TAKES_PATTERN, /* of metrics */
+    TAKES_DAY,
+    TAKES_ACTION, /* of an override */
+    TAKES_BOOL,
+    TAKES_COUNT, /* unsigned, from 1 */
+    TAKES_COUNT_OR_NONE,
+    TAKES_SHARE,  /* double */
+    TAKES_CHANCE, /* double, above 0 */
+    TAKES_AMOUNT, /* int64_t */
 };
 
-static const struct {
+/* A section: what it changes, and until when. */
+struct rule {
+    struct prof_override override;
+    const char *expires; /* NULL = never */
+};
+
+#define ANYWHERE (IN_FILE | IN_FAMILY | IN_OVERRIDE)
+#define OF_ALL(member) offsetof(struct gate_config, member)
+#define OF_RULE(member) offsetof(struct rule, member)
+
+/* `at`: in the configuration where the key is of the file alone, else in the section's rule. */
+static const struct key_row {
     const char *name;
-    enum prof_action action;
-} actions[] = {
-    {"fail", PROF_ACTION_FAIL},
-    {"warn", PROF_ACTION_WARN},
-    {"info", PROF_ACTION_INFO},
+    unsigned places;
+    enum takes takes;
+    size_t at;
+} keys[] = {
+    {"baselines", IN_FILE, TAKES_TEXT, OF_ALL(given_baselines)},
+    {"iteration", IN_FILE, TAKES_TEXT, OF_ALL(iteration)},
+    {"skip", IN_FILE, TAKES_COUNT_OR_NONE, OF_ALL(skip)},
+    {"alpha", IN_FILE, TAKES_CHANCE, OF_ALL(alpha)},
+    {"strict", IN_FILE, TAKES_BOOL, OF_ALL(strict)},
+    {"allow_single", IN_FILE, TAKES_BOOL, OF_ALL(allow_single)},
+    {"sessions", IN_FILE, TAKES_COUNT, OF_ALL(sessions)},
+    {"delta", ANYWHERE, TAKES_SHARE, OF_RULE(override.min_effect)},
+    {"target", ANYWHERE, TAKES_SHARE, OF_RULE(override.target)},
+    {"min_share", ANYWHERE, TAKES_SHARE, OF_RULE(override.min_share)},
+    {"tolerance", IN_FAMILY | IN_OVERRIDE, TAKES_SHARE, OF_RULE(override.tolerance)},
+    {"tolerance_absolute", IN_FAMILY | IN_OVERRIDE, TAKES_AMOUNT,
+     OF_RULE(override.tolerance_absolute)},
+    {"action", IN_FAMILY | IN_OVERRIDE, TAKES_ACTION, OF_RULE(override)},
+    {"match", IN_OVERRIDE | IN_IGNORE, TAKES_PATTERN, OF_RULE(override.match)},
+    {"reason", IN_OVERRIDE | IN_IGNORE, TAKES_TEXT, OF_RULE(override.reason)},
+    {"expires", IN_OVERRIDE | IN_IGNORE, TAKES_DAY, OF_RULE(expires)},
+    {NULL, 0, 0, 0},
 };
 
 struct maker {
     const struct settings *settings;
     struct gate_config *config;
+    struct rule *rules; /* by section */
     struct prof_error *err;
 };
 
@@ -139,52 +136,33 @@ static enum prof_status fail_setting(const struct maker *m, unsigned line, const
 
 /* ---- names that there are -------------------------------------------------------------------- */
 
-struct key_list {
-    unsigned place;
-    const char *names[sizeof keys / sizeof keys[0]];
-};
-
-static const char *listed_key(const void *table, size_t i)
-{
-    return ((const struct key_list *)table)->names[i];
-}
-
 static enum prof_status unknown_key(const struct maker *m, const struct setting *s, unsigned place)
 {
-    struct key_list list = {.place = place};
     char text[320], all[200] = "";
-    size_t count = 0;
+    struct cli_nearest near = {.word = s->key};
     for (const struct key_row *row = keys; row->name; row++)
         if (row->places & place) {
-            prof_append(all, sizeof all, "%s%s", count ? ", " : "", row->name);
-            list.names[count++] = row->name;
+            prof_append(all, sizeof all, "%s%s", *all ? ", " : "", row->name);
+            cli_consider(&near, row->name);
         }
-    const char *near = cli_nearest(s->key, listed_key, &list);
     snprintf(text, sizeof text, "unknown setting '%.60s': %s%s%sthere are %s here", s->key,
-             near ? "did you mean '" : "", near ? near : "", near ? "'? " : "", all);
+             CLI_DID_YOU_MEAN(near), all);
     return fail_setting(m, s->line, text);
-}
-
-static const char *family_name(const void *table, size_t i)
-{
-    (void)table;
-    static const char *const others[] = {"override", "ignore"};
-    if (i < sizeof others / sizeof others[0])
-        return others[i];
-    const struct prof_metric_info *info =
-        prof_metric_info((enum prof_metric_family)(i - sizeof others / sizeof others[0]));
-    return info ? info->name : NULL;
 }
 
 static enum prof_status unknown_section(const struct maker *m,
                                         const struct settings_section *section)
 {
     char text[320];
-    const char *near = cli_nearest(section->name, family_name, NULL);
+    struct cli_nearest near = {.word = section->name};
+    cli_consider(&near, "override");
+    cli_consider(&near, "ignore");
+    for (int family = 0; family < PROF_METRICS; family++)
+        cli_consider(&near, prof_metric_info((enum prof_metric_family)family)->name);
     snprintf(text, sizeof text,
              "unknown section '%.60s': %s%s%sthere are [[override]], [[ignore]] and one for each "
              "metric ([wall], [kernel], [launches], ...: docs/guide/gate.md)",
-             section->name, near ? "did you mean '" : "", near ? near : "", near ? "'? " : "");
+             section->name, CLI_DID_YOU_MEAN(near));
     return fail_setting(m, section->line, text);
 }
 
@@ -217,36 +195,6 @@ static bool read_share(const struct setting *s, double *share)
     return s->kind != SETTING_BOOL && *share >= 0 && *share <= 100;
 }
 
-static enum prof_status check_value(const struct maker *m, const struct key_row *row,
-                                    const struct setting *s)
-{
-    char text[160];
-    const char *what = NULL;
-    double share;
-    if (row->takes == TAKES_TEXT && (s->kind != SETTING_TEXT || !*s->text))
-        what = "takes a text in quotes";
-    else if (row->takes == TAKES_BOOL && s->kind != SETTING_BOOL)
-        what = "is true or false";
-    else if (row->takes == TAKES_COUNT && (s->kind != SETTING_NUMBER || s->number < 1 ||
-                                           s->number > 10000 || s->number != floor(s->number)))
-        what = "is a whole number from 1 up";
-    else if (row->takes == TAKES_COUNT_OR_NONE &&
-             (s->kind != SETTING_NUMBER || s->number < 0 || s->number > 1e9 ||
-              s->number != floor(s->number)))
-        what = "is a whole number from 0 up";
-    else if (row->takes == TAKES_AMOUNT && (s->kind != SETTING_NUMBER || s->number < 0 ||
-                                            s->number > 1e15 || s->number != floor(s->number)))
-        what = "is a whole number from 0 up";
-    else if (row->takes == TAKES_SHARE && !read_share(s, &share))
-        what = "is a share: 0.05, or \"5 %\" (1 and more in percent only)";
-    else if (row->key == KEY_ALPHA && (!read_share(s, &share) || share <= 0 || share > 0.5))
-        what = "is a chance above 0 and at most 0.5";
-    if (!what)
-        return PROF_OK;
-    snprintf(text, sizeof text, "'%s' %s", row->name, what);
-    return fail_setting(m, s->line, text);
-}
-
 /* A pattern is for the whole text of a metric, METRIC:NAME ...: one for a name alone would match
  * nothing, and what it was to change would stay as it is without a message. */
 static bool fits_any_family(const char *pattern)
@@ -262,105 +210,6 @@ static bool fits_any_family(const char *pattern)
             return true;
     }
     return false;
-}
-
-/* A copy that lives as long as the configuration. */
-static char *keep_config_text(struct gate_config *config, const char *text)
-{
-    char *copy = strdup(text);
-    if (!copy || !prof_array_room(&config->texts, &config->text_room, config->text_count + 1,
-                                  sizeof *config->texts)) {
-        free(copy);
-        return NULL;
-    }
-    return config->texts[config->text_count++] = copy;
-}
-
-/* ---- overrides ------------------------------------------------------------------------------- */
-
-static const struct prof_override nothing = {
-    .min_effect = NAN,
-    .target = NAN,
-    .min_share = NAN,
-    .tolerance = NAN,
-    .tolerance_absolute = PROF_UNKNOWN,
-};
-
-static enum prof_status set_action(const struct maker *m, const struct setting *s,
-                                   struct prof_override *override)
-{
-    for (size_t i = 0; i < sizeof actions / sizeof actions[0]; i++) {
-        if (strcmp(s->text, actions[i].name))
-            continue;
-        override->has_action = true;
-        override->action = actions[i].action;
-        return PROF_OK;
-    }
-    return fail_setting(m, s->line,
-                        "'action' is \"fail\", \"warn\" or \"info\": what is not to be compared "
-                        "goes into [[ignore]], with a reason");
-}
-
-static enum prof_status set_override(const struct maker *m, const struct key_row *row,
-                                     const struct setting *s, struct prof_override *override)
-{
-    double share = 0;
-    if (row->takes == TAKES_SHARE)
-        read_share(s, &share);
-    switch (row->key) {
-    case KEY_DELTA:
-        override->min_effect = share;
-        break;
-    case KEY_TARGET:
-        override->target = share;
-        break;
-    case KEY_MIN_SHARE:
-        override->min_share = share;
-        break;
-    case KEY_TOLERANCE:
-        override->tolerance = share;
-        break;
-    case KEY_TOLERANCE_ABSOLUTE:
-        override->tolerance_absolute = (int64_t)s->number;
-        break;
-    case KEY_ACTION:
-        return set_action(m, s, override);
-    case KEY_MATCH:
-        if (!fits_any_family(s->text))
-            return fail_setting(m, s->line,
-                                "'match' fits no metric: it begins with one, as in "
-                                "\"kernel:gemm*\", or with \"*:\" for all (docs/guide/gate.md)");
-        override->match = keep_config_text(m->config, s->text);
-        return override->match ? PROF_OK : prof_out_of_memory(m->err);
-    case KEY_REASON:
-        override->reason = keep_config_text(m->config, s->text);
-        return override->reason ? PROF_OK : prof_out_of_memory(m->err);
-    default:
-        break;
-    }
-    return PROF_OK;
-}
-
-static enum prof_status add_override(const struct maker *m, const struct prof_override *override)
-{
-    struct gate_config *c = m->config;
-    if (!prof_array_room(&c->overrides, &c->override_room, c->override_count + 1,
-                         sizeof *c->overrides))
-        return prof_out_of_memory(m->err);
-    c->overrides[c->override_count++] = *override;
-    return PROF_OK;
-}
-
-static enum prof_status add_expired(const struct maker *m, unsigned line, const char *match,
-                                    const char *date)
-{
-    struct gate_config *c = m->config;
-    char *kept_match = keep_config_text(c, match), *kept_date = keep_config_text(c, date);
-    if (!kept_match || !kept_date ||
-        !prof_array_room(&c->expired, &c->expired_room, c->expired_count + 1, sizeof *c->expired))
-        return prof_out_of_memory(m->err);
-    c->expired[c->expired_count++] = (struct gate_expired){line, kept_match, kept_date};
-    return PROF_OK;
 }
 
 /* Days are compared as texts: 2026-11-21. */
@@ -384,61 +233,119 @@ static bool is_past(const char *date)
            strcmp(date, today) < 0;
 }
 
-/* The whole section: [kernel], [[override]], [[ignore]] or what is before the first. */
-static enum prof_status make_override(const struct maker *m, unsigned index)
+static bool read_action(const char *text, struct prof_override *override)
 {
-    const struct settings_section *section = &m->settings->sections[index];
-    unsigned place = section_scope(section);
-    struct prof_override override = nothing;
-    const char *expires = NULL;
-    enum prof_status status = PROF_OK;
-    char match[80];
-    for (size_t i = 0; !status && i < m->settings->count; i++) {
-        const struct setting *s = &m->settings->rows[i];
-        if (s->section != index)
-            continue;
-        const struct key_row *row = keys;
-        while (strcmp(row->name, s->key))
-            row++;
-        status = set_override(m, row, s, &override);
-        if (!status && row->key == KEY_EXPIRES) {
-            expires = s->text;
-            if (!is_date(expires))
-                status = fail_setting(m, s->line, "'expires' is a day: \"2026-12-31\"");
+    static const char *const actions[] = {
+        [PROF_ACTION_FAIL] = "fail", [PROF_ACTION_WARN] = "warn", [PROF_ACTION_INFO] = "info"};
+    for (size_t i = 0; i < sizeof actions / sizeof actions[0]; i++)
+        if (!strcmp(text, actions[i])) {
+            override->has_action = true;
+            override->action = (enum prof_action)i;
         }
+    return override->has_action;
+}
+
+static bool is_whole(const struct setting *s, double least, double most)
+{
+    return s->kind == SETTING_NUMBER && s->number >= least && s->number <= most &&
+           s->number == floor(s->number);
+}
+
+/* Puts the value into its place; NULL, or what it is to be. */
+static const char *read_value_of_key(const struct key_row *row, const struct setting *s,
+                                     void *place)
+{
+    bool is_text = s->kind == SETTING_TEXT && *s->text;
+    double share = 0;
+    if (row->takes <= TAKES_ACTION && !is_text)
+        return "takes a text in quotes";
+    if (row->takes < TAKES_ACTION)
+        *(const char **)place = s->text;
+    switch (row->takes) {
+    case TAKES_TEXT:
+        return NULL;
+    case TAKES_PATTERN:
+        return fits_any_family(s->text)
+                   ? NULL
+                   : "fits no metric: it begins with one, as in \"kernel:gemm*\", or with \"*:\" "
+                     "for all (docs/guide/gate.md)";
+    case TAKES_DAY:
+        return is_date(s->text) ? NULL : "is a day: \"2026-12-31\"";
+    case TAKES_ACTION:
+        return read_action(s->text, place)
+                   ? NULL
+                   : "is \"fail\", \"warn\" or \"info\": what is not to be compared goes into "
+                     "[[ignore]], with a reason";
+    case TAKES_BOOL:
+        *(bool *)place = s->number != 0;
+        return s->kind == SETTING_BOOL ? NULL : "is true or false";
+    case TAKES_COUNT:
+    case TAKES_COUNT_OR_NONE:
+        if (!(row->takes == TAKES_COUNT ? is_whole(s, 1, 10000) : is_whole(s, 0, 1e9)))
+            return row->takes == TAKES_COUNT ? "is a whole number from 1 up"
+                                             : "is a whole number from 0 up";
+        *(unsigned *)place = (unsigned)s->number;
+        return NULL;
+    case TAKES_SHARE:
+    case TAKES_CHANCE:
+        if (!read_share(s, &share))
+            return "is a share: 0.05, or \"5 %\" (1 and more in percent only)";
+        *(double *)place = share;
+        return row->takes == TAKES_SHARE || (share > 0 && share <= 0.5)
+                   ? NULL
+                   : "is a chance above 0 and at most 0.5";
+    case TAKES_AMOUNT:
+        if (!is_whole(s, 0, 1e15))
+            return "is a whole number from 0 up";
+        *(int64_t *)place = (int64_t)s->number;
     }
-    if (status)
-        return status;
+    return NULL;
+}
+
+/* ---- sections -------------------------------------------------------------------------------- */
+
+/* What a section says: [kernel], [[override]], [[ignore]] or what is before the first. */
+static enum prof_status add_rule(const struct maker *m, unsigned index)
+{
+    struct gate_config *config = m->config;
+    const struct settings_section *section = &m->settings->sections.data[index];
+    struct prof_override *override = &m->rules[index].override;
+    const char *expires = m->rules[index].expires;
+    unsigned place = section_scope(section);
     if (place == IN_OVERRIDE || place == IN_IGNORE) {
-        if (!override.match)
+        if (!override->match)
             return fail_setting(m, section->line,
                                 "needs a 'match': which metrics, as in \"kernel:gemm*\"");
-        if (!override.reason)
+        if (!override->reason)
             return fail_setting(m, section->line, "needs a 'reason', which the report prints");
     } else {
-        snprintf(match, sizeof match, "%s%s*", section->name, place == IN_FILE ? "" : ":");
-        override.match = keep_config_text(m->config, match);
-        if (!override.match)
+        char *match = NULL;
+        if (asprintf(&match, "%s%s*", section->name, place == IN_FILE ? "" : ":") < 0 ||
+            !prof_array_push(&config->texts, match))
             return prof_out_of_memory(m->err);
+        override->match = match;
     }
-    if (place == IN_FILE && isnan(override.min_effect) && isnan(override.target) &&
-        isnan(override.min_share))
+    if (place == IN_FILE && isnan(override->min_effect) && isnan(override->target) &&
+        isnan(override->min_share))
         return PROF_OK;
     if (place == IN_IGNORE) {
-        override.has_action = true;
-        override.action = PROF_ACTION_IGNORE;
+        override->has_action = true;
+        override->action = PROF_ACTION_IGNORE;
     }
-    if (expires && is_past(expires))
-        return add_expired(m, section->line, override.match, expires);
-    return add_override(m, &override);
+    bool added =
+        expires && is_past(expires)
+            ? prof_array_push(&config->expired,
+                              (struct gate_expired){section->line, override->match, expires})
+            : prof_array_push(&config->overrides, *override);
+    return added ? PROF_OK : prof_out_of_memory(m->err);
 }
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
 static enum prof_status check_sections(const struct maker *m)
 {
-    for (size_t i = 0; i < m->settings->section_count; i++) {
-        const struct settings_section *section = &m->settings->sections[i];
+    for (size_t i = 0; i < m->settings->sections.count; i++) {
+        const struct settings_section *section = &m->settings->sections.data[i];
         unsigned place = section_scope(section);
         if (!place)
             return unknown_section(m, section);
@@ -457,8 +364,8 @@ static enum prof_status check_sections(const struct maker *m)
 static enum prof_status check_sense(const struct maker *m, const struct setting *s,
                                     const struct key_row *row, const char *section)
 {
-    bool for_exact = row->key == KEY_TOLERANCE || row->key == KEY_TOLERANCE_ABSOLUTE;
-    bool for_noisy = row->key == KEY_DELTA || row->key == KEY_TARGET || row->key == KEY_MIN_SHARE;
+    bool for_exact = !strncmp(row->name, "tolerance", strlen("tolerance"));
+    bool for_noisy = row->places == ANYWHERE;
     const struct prof_metric_info *info = prof_metric_info(prof_metric_named(section));
     if (info && info->exact && for_noisy)
         return fail_setting(m, s->line, "this metric is exact: give it a 'tolerance'");
@@ -467,61 +374,48 @@ static enum prof_status check_sense(const struct maker *m, const struct setting 
     return PROF_OK;
 }
 
-static enum prof_status check_keys(const struct maker *m)
+static enum prof_status read_keys(const struct maker *m)
 {
-    for (size_t i = 0; i < m->settings->count; i++) {
-        const struct setting *s = &m->settings->rows[i];
-        unsigned place = section_scope(&m->settings->sections[s->section]);
+    for (size_t i = 0; i < m->settings->rows.count; i++) {
+        const struct setting *s = &m->settings->rows.data[i];
+        const char *section = m->settings->sections.data[s->section].name;
+        unsigned place = section_scope(&m->settings->sections.data[s->section]);
         const struct key_row *row = keys;
         while (row->name && (strcmp(row->name, s->key) || !(row->places & place)))
             row++;
         if (!row->name)
             return unknown_key(m, s, place);
-        enum prof_status status = check_value(m, row, s);
-        if (!status && place == IN_FAMILY)
-            status = check_sense(m, s, row, m->settings->sections[s->section].name);
-        if (status)
-            return status;
+        void *base = row->places == IN_FILE ? (void *)m->config : &m->rules[s->section];
+        const char *what = read_value_of_key(row, s, (char *)base + row->at);
+        if (what)
+            return prof_fail(m->err, PROF_FORMAT, "%s:%u: '%s' %s", m->settings->path, s->line,
+                             row->name, what);
+        if (place == IN_FAMILY)
+            PROF_TRY(check_sense(m, s, row, section));
     }
     return PROF_OK;
 }
 
-static void set_file_key(struct gate_config *config, const struct setting *s)
+static enum prof_status use_settings(struct gate_config *config, struct prof_error *err)
 {
-    if (!strcmp(s->key, "baselines")) {
-        int folder = *s->text == '/' ? 0 : (int)(prof_file_name(config->path) - config->path);
-        snprintf(config->baselines, sizeof config->baselines, "%.*s%s", folder, config->path,
-                 s->text);
-    } else if (!strcmp(s->key, "iteration")) {
-        snprintf(config->iteration, sizeof config->iteration, "%s", s->text);
-    } else if (!strcmp(s->key, "skip")) {
-        config->skip = (unsigned)s->number;
-    } else if (!strcmp(s->key, "alpha")) {
-        read_share(s, &config->alpha);
-    } else if (!strcmp(s->key, "strict")) {
-        config->strict = s->number != 0;
-    } else if (!strcmp(s->key, "allow_single")) {
-        config->allow_single = s->number != 0;
-    } else if (!strcmp(s->key, "sessions")) {
-        config->sessions = (unsigned)s->number;
-    }
-}
-
-static enum prof_status use(const struct settings *settings, struct gate_config *config,
-                            struct prof_error *err)
-{
-    struct maker m = {settings, config, err};
+    const struct settings *settings = &config->settings;
+    static const struct rule nothing = {.override = {.min_effect = NAN,
+                                                     .target = NAN,
+                                                     .min_share = NAN,
+                                                     .tolerance = NAN,
+                                                     .tolerance_absolute = PROF_UNKNOWN}};
     /* Of several that fit a metric the last counts: the general ones first, wherever they are. */
     static const unsigned order[] = {IN_FILE, IN_FAMILY, IN_OVERRIDE | IN_IGNORE};
-    enum prof_status status = check_sections(&m);
-    status = status ? status : check_keys(&m);
+    struct maker m = {settings, config, calloc(settings->sections.count, sizeof *m.rules), err};
+    enum prof_status status = m.rules ? check_sections(&m) : prof_out_of_memory(err);
+    for (size_t i = 0; !status && i < settings->sections.count; i++)
+        m.rules[i] = nothing;
+    status = status ? status : read_keys(&m);
     for (size_t pass = 0; !status && pass < sizeof order / sizeof order[0]; pass++)
-        for (unsigned i = 0; !status && i < settings->section_count; i++)
-            if (section_scope(&settings->sections[i]) & order[pass])
-                status = make_override(&m, i);
-    for (size_t i = 0; !status && i < settings->count; i++)
-        if (settings->rows[i].section == 0)
-            set_file_key(config, &settings->rows[i]);
+        for (unsigned i = 0; !status && i < settings->sections.count; i++)
+            if (section_scope(&settings->sections.data[i]) & order[pass])
+                status = add_rule(&m, i);
+    free(m.rules);
     return status;
 }
 
@@ -529,33 +423,30 @@ static enum prof_status use(const struct settings *settings, struct gate_config 
 static void find_baselines(const char *file, struct gate_config *config)
 {
     char place[PATH_MAX];
-    if (!file && config->baselines[0])
-        return;
-    if (file) {
-        snprintf(config->baselines, sizeof config->baselines, "%s", file);
-    } else if (project_find(GATE_FOLDER, place, sizeof place) ||
-               project_find(".git", place, sizeof place)) {
-        const char *name = prof_file_name(place);
-        snprintf(config->baselines, sizeof config->baselines, "%.*s%s", (int)(name - place), place,
-                 GATE_BASELINES);
-    } else {
-        snprintf(config->baselines, sizeof config->baselines, "%s", GATE_BASELINES);
+    const char *name = file ? file : config->given_baselines, *folder = "";
+    if (!name) {
+        name = GATE_BASELINES;
+        if (project_find(GATE_FOLDER, place, sizeof place) ||
+            project_find(".git", place, sizeof place))
+            folder = place;
+    } else if (!file && *name != '/') {
+        folder = config->path;
     }
+    snprintf(config->baselines, sizeof config->baselines, "%.*s%s",
+             (int)(prof_file_name(folder) - folder), folder, name);
 }
 
 enum prof_status gate_config_read(const char *path, const char *baselines,
                                   struct gate_config *config, struct prof_error *err)
 {
-    struct settings settings = {0};
     enum prof_status status = PROF_OK;
     *config = (struct gate_config){.skip = CLI_NO_SKIP};
     if (path)
         snprintf(config->path, sizeof config->path, "%s", path);
     if (path || project_find(GATE_CONFIG_NAME, config->path, sizeof config->path)) {
-        status = settings_read(config->path, &settings, err);
-        status = status ? status : use(&settings, config, err);
+        status = settings_read(config->path, &config->settings, err);
+        status = status ? status : use_settings(config, err);
     }
-    settings_free(&settings);
     find_baselines(baselines, config);
     if (status)
         gate_config_free(config);
@@ -564,10 +455,10 @@ enum prof_status gate_config_read(const char *path, const char *baselines,
 
 void gate_config_free(struct gate_config *config)
 {
-    for (size_t i = 0; i < config->text_count; i++)
-        free(config->texts[i]);
-    free(config->texts);
-    free(config->overrides);
-    free(config->expired);
-    *config = (struct gate_config){0};
+    for (size_t i = 0; i < config->texts.count; i++)
+        free(config->texts.data[i]);
+    prof_array_free(&config->texts);
+    prof_array_free(&config->overrides);
+    prof_array_free(&config->expired);
+    settings_free(&config->settings);
 }

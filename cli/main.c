@@ -112,12 +112,6 @@ const struct cli_command *const *cli_commands(void)
     return command_table;
 }
 
-static const char *command_name(const void *table, size_t i)
-{
-    const struct cli_command *command = ((const struct cli_command *const *)table)[i];
-    return command ? command->name : NULL;
-}
-
 /* Commands of other profilers, and what they are here. */
 static const char *elsewhere(const char *name)
 {
@@ -152,18 +146,20 @@ static const char *elsewhere(const char *name)
 static int unknown_command(const char *name)
 {
     const char *here = elsewhere(name);
-    const char *near = cli_nearest(name, command_name, command_table);
+    struct cli_nearest near = {.word = name};
+    for (size_t i = 0; command_table[i]; i++)
+        cli_consider(&near, command_table[i]->name);
     if (here)
-        cli_say("", "unknown command '%s': here that is %s", name, here);
-    else if (cli_is_database(name))
-        cli_say("", "unknown command '%s': to read it, perfkit report %s", name, name);
-    else if (strchr(name, '/') && access(name, X_OK) == 0)
-        cli_say("", "unknown command '%s': to record it, perfkit run -- %s", name, name);
-    else if (near)
-        cli_say("", "unknown command '%s': did you mean '%s'?", name, near);
-    else
-        cli_say("", "unknown command '%s': see perfkit help", name);
-    return CLI_USAGE;
+        return cli_fail(CLI_USAGE, "", "unknown command '%s': here that is %s", name, here);
+    if (cli_is_database(name))
+        return cli_fail(CLI_USAGE, "", "unknown command '%s': to read it, perfkit report %s", name,
+                        name);
+    if (strchr(name, '/') && access(name, X_OK) == 0)
+        return cli_fail(CLI_USAGE, "", "unknown command '%s': to record it, perfkit run -- %s",
+                        name, name);
+    if (near.best)
+        return cli_fail(CLI_USAGE, "", "unknown command '%s': did you mean '%s'?", name, near.best);
+    return cli_fail(CLI_USAGE, "", "unknown command '%s': see perfkit help", name);
 }
 
 static int help_run(const struct cli_command *command, void *given,

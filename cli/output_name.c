@@ -174,9 +174,8 @@ bool cli_outputs_are_free(const char *command, const struct cli_output_file *fil
         for (size_t j = 0; j < i; j++) {
             if (!files[j].path || !cli_same_file(path, files[j].path))
                 continue;
-            cli_say(command, "--%s and --%s both name %s: give each a file of its own",
-                    files[j].option, files[i].option, path);
-            return false;
+            return cli_refuse(command, "--%s and --%s both name %s: give each a file of its own",
+                              files[j].option, files[i].option, path);
         }
     }
     return true;

@@ -248,12 +248,6 @@ static enum prof_status write_stats(struct prof_capture *capture, const struct r
     return status;
 }
 
-static const char *stat_name(const void *table, size_t i)
-{
-    (void)table;
-    return prof_report_stats_name(i);
-}
-
 /* What can be said of --stats without a capture: true to go on, false with the exit status. */
 static bool stats_named(const struct cli_command *command, const struct report_options *args,
                         int *exit_status)
@@ -271,9 +265,13 @@ static bool stats_named(const struct cli_command *command, const struct report_o
     }
     if (!prof_report_stats_check(args->stats, &err))
         return true;
-    const char *near = strchr(args->stats, ',') ? NULL : cli_nearest(args->stats, stat_name, NULL);
+    struct cli_nearest near = {.word = args->stats};
+    const char *name;
+    for (size_t i = 0; !strchr(args->stats, ',') && (name = prof_report_stats_name(i)); i++)
+        cli_consider(&near, name);
     cli_say(command->name, "--stats: %s%s%s%s: `--stats list` lists them", err.message,
-            near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "");
+            near.best ? " (did you mean '" : "", near.best ? near.best : "",
+            near.best ? "'?)" : "");
     *exit_status = CLI_USAGE;
     return false;
 }

@@ -354,11 +354,11 @@ static int cannot_start(struct run *run, int error, int in_exec)
                         strerror(error), error == EMFILE ? 'n' : 'u');
     if (error == ENOENT && !run->target.found) {
         bool is_number = *program && program[strspn(program, "0123456789")] == '\0';
-        cli_say(run->name, "%s: command not found: check the spelling%s", program,
-                is_number              ? "; of an option with = it is the value (--cpu-sample=99)"
-                : strchr(program, '/') ? ""
-                                       : ", or give its path (./NAME)");
-        return CLI_RUN_NOT_FOUND;
+        return cli_fail(CLI_RUN_NOT_FOUND, run->name, "%s: command not found: check the spelling%s",
+                        program,
+                        is_number ? "; of an option with = it is the value (--cpu-sample=99)"
+                        : strchr(program, '/') ? ""
+                                               : ", or give its path (./NAME)");
     }
     if (error == ENOENT)
         return cli_fail(CLI_RUN_NOT_FOUND, run->name,

@@ -98,9 +98,9 @@ static bool check_counters_options(struct run *run)
     if (!counter_set_find(options->set)) {
         char sets[256];
         list_sets(sets, sizeof sets);
-        cli_say(command, "--counters: there is no set '%s': give one of %s, or exact:KERNEL",
-                options->set, sets);
-        return false;
+        return cli_refuse(command,
+                          "--counters: there is no set '%s': give one of %s, or exact:KERNEL",
+                          options->set, sets);
     }
     if (!trace_names_domain(trace, "cuda") && !trace_names_domain(trace, "opencl"))
         return cli_refuse(command, "--counters needs recorded kernels: add cuda to --trace");

@@ -44,9 +44,9 @@ static bool check_range(const char *command, const char *range, const char *trac
     if (strcmp(range, PROFILER_WORD) == 0) {
         if (trace_names_domain(trace, "cuda"))
             return true;
-        cli_say(command, "--capture-range=" PROFILER_WORD " needs the CUDA source: add cuda to "
-                         "--trace");
-        return false;
+        return cli_refuse(command,
+                          "--capture-range=" PROFILER_WORD " needs the CUDA source: add cuda to "
+                          "--trace");
     }
     if (!is_nvtx(range))
         return cli_refuse(command,
@@ -55,22 +55,19 @@ static bool check_range(const char *command, const char *range, const char *trac
                           range);
     size_t bytes;
     const char *domain = split_scope_range(range, &bytes);
-    if (bytes == 0 || bytes > MOST_NAME_BYTES || strlen(domain) > MOST_DOMAIN_BYTES) {
-        if (bytes == 0)
-            cli_say(
-                command,
-                "--capture-range=%.100s: the name of the range is missing: give it whole, as in "
-                "nvtx:step or nvtx:step@my_domain",
-                range);
-        else
-            cli_say(
-                command,
-                "--capture-range=%.100s: %s is too long: give a range whose name has at most %d "
-                "bytes, in a domain whose name has at most %d",
-                range, bytes > MOST_NAME_BYTES ? "the name" : "the domain's name", MOST_NAME_BYTES,
-                MOST_DOMAIN_BYTES);
-        return false;
-    }
+    if (bytes == 0)
+        return cli_refuse(
+            command,
+            "--capture-range=%.100s: the name of the range is missing: give it whole, as in "
+            "nvtx:step or nvtx:step@my_domain",
+            range);
+    if (bytes > MOST_NAME_BYTES || strlen(domain) > MOST_DOMAIN_BYTES)
+        return cli_refuse(
+            command,
+            "--capture-range=%.100s: %s is too long: give a range whose name has at most %d "
+            "bytes, in a domain whose name has at most %d",
+            range, bytes > MOST_NAME_BYTES ? "the name" : "the domain's name", MOST_NAME_BYTES,
+            MOST_DOMAIN_BYTES);
     if (!trace_names_domain(trace, "nvtx"))
         return cli_refuse(command,
                           "--capture-range=nvtx:NAME needs the NVTX source: add nvtx to --trace");
@@ -88,11 +85,10 @@ bool scope_check_pattern(const char *command, const char *option, const char *pa
     if (failed) {
         char why[128];
         regerror(failed, &regex, why, sizeof why);
-        cli_say(command,
-                "%s'%s' is not a POSIX extended regular expression: %s: put a backslash "
-                "before characters that mean themselves",
-                option, pattern, why);
-        return false;
+        return cli_refuse(command,
+                          "%s'%s' is not a POSIX extended regular expression: %s: put a backslash "
+                          "before characters that mean themselves",
+                          option, pattern, why);
     }
     regfree(&regex);
     return true;

@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "cli/settings.h"
-#include "libprof/base/array.h"
 
 #define MOST_BYTES (1u << 20)
 
@@ -118,8 +117,8 @@ static enum prof_status add_section(struct reader *r, const char *name, size_t l
                                     bool repeated)
 {
     struct settings *s = r->settings;
-    for (size_t i = 0; i < s->section_count; i++) {
-        const struct settings_section *other = &s->sections[i];
+    for (size_t i = 0; i < s->sections.count; i++) {
+        const struct settings_section *other = &s->sections.data[i];
         if (strlen(other->name) != length || strncmp(other->name, name, length) ||
             (repeated && other->repeated))
             continue;
@@ -127,14 +126,10 @@ static enum prof_status add_section(struct reader *r, const char *name, size_t l
                          s->path, r->line, other->name, other->line);
     }
     char *copy = strndup(name, length);
-    if (!copy || !prof_array_room(&s->sections, &s->section_room, s->section_count + 1,
-                                  sizeof *s->sections)) {
-        free(copy);
-        return prof_out_of_memory(r->err);
-    }
-    s->sections[s->section_count++] =
-        (struct settings_section){.line = r->line, .name = copy, .repeated = repeated};
-    return PROF_OK;
+    if (copy && prof_array_push(&s->sections, (struct settings_section){r->line, copy, repeated}))
+        return PROF_OK;
+    free(copy);
+    return prof_out_of_memory(r->err);
 }
 
 static enum prof_status read_section(struct reader *r)
@@ -157,21 +152,20 @@ static enum prof_status read_section(struct reader *r)
 static enum prof_status add_setting(struct reader *r, const struct setting *setting)
 {
     struct settings *s = r->settings;
-    for (size_t i = 0; i < s->count; i++)
-        if (s->rows[i].section == setting->section && !strcmp(s->rows[i].key, setting->key))
+    for (size_t i = 0; i < s->rows.count; i++) {
+        const struct setting *other = &s->rows.data[i];
+        if (other->section == setting->section && !strcmp(other->key, setting->key))
             return prof_fail(r->err, PROF_FORMAT, "%s:%u: '%s' is set already, in line %u", s->path,
-                             r->line, setting->key, s->rows[i].line);
-    if (!prof_array_room(&s->rows, &s->room, s->count + 1, sizeof *s->rows))
-        return prof_out_of_memory(r->err);
-    s->rows[s->count++] = *setting;
-    return PROF_OK;
+                             r->line, setting->key, other->line);
+    }
+    return prof_array_push(&s->rows, *setting) ? PROF_OK : prof_out_of_memory(r->err);
 }
 
 static enum prof_status read_setting(struct reader *r)
 {
     size_t length = word_length(r->at);
     struct setting setting = {.line = r->line,
-                              .section = (unsigned)r->settings->section_count - 1,
+                              .section = (unsigned)r->settings->sections.count - 1,
                               .key = strndup(r->at, length)};
     enum prof_status status = PROF_OK;
     if (!setting.key)
@@ -256,13 +250,12 @@ enum prof_status settings_read(const char *path, struct settings *settings, stru
 
 void settings_free(struct settings *settings)
 {
-    for (size_t i = 0; i < settings->section_count; i++)
-        free(settings->sections[i].name);
-    for (size_t i = 0; i < settings->count; i++) {
-        free(settings->rows[i].key);
-        free(settings->rows[i].text);
+    for (size_t i = 0; i < settings->sections.count; i++)
+        free(settings->sections.data[i].name);
+    for (size_t i = 0; i < settings->rows.count; i++) {
+        free(settings->rows.data[i].key);
+        free(settings->rows.data[i].text);
     }
-    free(settings->sections);
-    free(settings->rows);
-    *settings = (struct settings){.path = settings->path};
+    prof_array_free(&settings->sections);
+    prof_array_free(&settings->rows);
 }

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "libprof/base/array.h"
 #include "libprof/base/error.h"
 
 enum setting_kind { SETTING_TEXT, SETTING_NUMBER, SETTING_BOOL };
@@ -28,10 +29,8 @@ struct settings_section {
 
 struct settings {
     const char *path; /* borrowed */
-    struct settings_section *sections;
-    size_t section_count, section_room;
-    struct setting *rows; /* in the order of the file */
-    size_t count, room;
+    PROF_ARRAY(struct settings_section) sections;
+    PROF_ARRAY(struct setting) rows; /* in the order of the file */
 };
 
 /* Read the file. PROF_NOTFOUND: there is none; PROF_FORMAT: "FILE:LINE: what is wrong", also for a
