@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -77,8 +78,21 @@ START_TEST(pauses)
 }
 END_TEST
 
-static _Atomic int
-    slow_step; /* of the source's switching off: 1 it goes on, 2 it may end, 3 on again */
+/* Of the source that switches slowly: 1 it is being switched off, 2 that may end, 3 it is on again. */
+static _Atomic int slow_step;
+static _Thread_local bool begins_iteration;
+
+/* What sleeps while an iteration begins waits for the switching: now that may end. */
+long __real_syscall(long number, long a, long b, long c, long d, long e, long f);
+long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f);
+
+long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f)
+{
+    int switching_off = 1;
+    if (number == SYS_clock_nanosleep && begins_iteration)
+        atomic_compare_exchange_strong(&slow_step, &switching_off, 2);
+    return __real_syscall(number, a, b, c, d, e, f);
+}
 
 static void switch_slowly(bool on)
 {
@@ -93,20 +107,13 @@ static void *close_slowly(void *unused)
     return unused;
 }
 
-static void *end_switching_later(void *unused)
-{
-    usleep(20000);
-    atomic_store(&slow_step, 2);
-    return unused;
-}
-
 /* Another thread is switching the sources off: the iteration begins when it has switched them on
  * again, unless that takes too long. */
 START_TEST(iteration_waits_for_the_switching)
 {
     static const struct collector_source slow = {.source = WIRE_SOURCE_CUDA,
                                                  .recording = switch_slowly};
-    pthread_t closer, later;
+    pthread_t closer;
     make_page(true, false, CONTROL_BYTES);
     strcpy(page->iteration, "step");
     page->pauses = 1;
@@ -118,10 +125,11 @@ START_TEST(iteration_waits_for_the_switching)
         sched_yield();
     control_flip(page, prof_now_ns() + LATER_NS, WIRE_WINDOW_OVERHEAD);
     uint64_t begin = prof_now_ns();
-    ck_assert_int_eq(pthread_create(&later, NULL, end_switching_later, NULL), 0);
+    begins_iteration = true;
     collector_iteration();
+    begins_iteration = false;
+    ck_assert_int_ne(atomic_load(&slow_step), 1);
     ck_assert(atomic_load(&slow_step) == 3 || prof_now_ns() - begin >= 100000000u);
-    pthread_join(later, NULL);
     pthread_join(closer, NULL);
     assert_alternate(published(getpid()), 2, false);
     remove_folder();
