@@ -154,10 +154,6 @@ enum prof_status prof_report_plots(struct prof_capture *capture,
                                    const struct prof_report_options *options, const char *folder,
                                    size_t *written, struct prof_error *err);
 
-#ifdef __cplusplus
-}
-#endif
-
 /* ---- the history of a baseline, as a page of charts (trend.c) -------------------------------- */
 
 struct prof_trend_session {
@@ -175,5 +171,9 @@ struct prof_trend {
 
 /* For prof_report_save_as; `trend`: a struct prof_trend. */
 enum prof_status prof_trend_write_html(void *trend, FILE *out, struct prof_error *err);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif
