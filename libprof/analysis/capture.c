@@ -94,8 +94,7 @@ static enum prof_status open_once(const char *path, struct prof_capture **captur
         c->db = prof_store_db(c->store);
         status = prof_ordered_init(c, err);
     }
-    if (!status)
-        status = prof_load_lookups(c, err);
+    status = status ?: prof_load_lookups(c, err);
     if (status) {
         prof_close(c);
         return status;

@@ -415,15 +415,12 @@ enum prof_status counter_touches(struct counter_work *work, struct prof_error *e
         return prof_out_of_memory(err);
     walk.active = calloc(work->sources.count + 1, sizeof *walk.active);
     enum prof_status status = walk.active ? look_at_order(work, err) : prof_out_of_memory(err);
-    if (!status)
-        status = prof_recorded(work->capture, NULL, &walk.recorded, err);
-    if (!status)
-        status = prof_event_cursor_open(work->capture, &query, &walk.ops, err);
+    status = status ?: prof_recorded(work->capture, NULL, &walk.recorded, err);
+    status = status ?: prof_event_cursor_open(work->capture, &query, &walk.ops, err);
     if (!status)
         walk.next = prof_event_cursor_next(walk.ops);
     counter_samples_sql(work, "", sql, sizeof sql);
-    if (!status)
-        status = prof_scan(work->capture, sql, add_touched_sample, &walk, err);
+    status = status ?: prof_scan(work->capture, sql, add_touched_sample, &walk, err);
     if (!status)
         take_ops_until(&walk, INT64_MAX, INT64_MAX); /* the launches that no sample saw count too */
     if (walk.no_memory)

@@ -409,8 +409,7 @@ static enum prof_status summarise_counters(struct work *w, struct prof_error *er
     if (!status &&
         !counter_estimates_make(w->result, w->base.groups.count, &w->estimates, &w->memory))
         status = prof_out_of_memory(err);
-    if (!status)
-        status = scan_values(w, err);
+    status = status ?: scan_values(w, err);
     if (!status && !make_counter_rows(w))
         status = prof_out_of_memory(err);
     w->result->samples = w->base.count;
@@ -442,8 +441,7 @@ enum prof_status prof_counter_summary(struct prof_capture *capture,
     *result = (struct prof_counter_summary){.interval_ns = PROF_UNKNOWN,
                                             .wall_ns = prof_wall_ns(capture, filter)};
     enum prof_status status = prof_scope_open(&w.base.scope, capture, filter, err);
-    if (!status)
-        status = summarise_counters(&w, err);
+    status = status ?: summarise_counters(&w, err);
     free_counters_work(&w);
     return status;
 }

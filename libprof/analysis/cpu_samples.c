@@ -88,8 +88,7 @@ static enum prof_status cpu_sample_rows(struct prof_capture *capture,
 {
     struct prof_recorded recorded;
     enum prof_status status = prof_recorded(capture, NULL, &recorded, err);
-    if (!status)
-        status = read_cpu_sample_rows(capture, scope, &recorded, ordered, seen, user, err);
+    status = status ?: read_cpu_sample_rows(capture, scope, &recorded, ordered, seen, user, err);
     prof_recorded_free(&recorded);
     return status;
 }
@@ -341,8 +340,7 @@ static enum prof_status sum_cpu_samples(struct work *w, struct prof_error *err)
 {
     struct prof_cpu *result = w->result;
     enum prof_status status = prof_stacks_open(w->capture, &result->stacks, err);
-    if (!status)
-        status = cpu_sample_rows(w->capture, w->scope, false, add_cpu_sample, w, err);
+    status = status ?: cpu_sample_rows(w->capture, w->scope, false, add_cpu_sample, w, err);
     if (!status && !hand_over(w))
         status = prof_out_of_memory(err);
     prof_groups_free(&w->functions);
@@ -438,8 +436,7 @@ static enum prof_status of_scope(struct prof_capture *capture, const struct prof
     devices.thread = 0;
     PROF_TRY(read_devices(capture, &devices, time, err));
     enum prof_status status = prof_scope_open(&scope, capture, &samples, err);
-    if (!status)
-        status = prof_cpu_of(capture, &scope, time, result, err);
+    status = status ?: prof_cpu_of(capture, &scope, time, result, err);
     prof_scope_close(&scope);
     return status;
 }
@@ -465,8 +462,7 @@ static enum prof_status filtered_samples(struct prof_capture *capture,
     struct prof_filter samples = filter_of_host(filter);
     struct prof_scope scope;
     enum prof_status status = prof_scope_open(&scope, capture, &samples, err);
-    if (!status)
-        status = cpu_sample_rows(capture, &scope, ordered, seen, user, err);
+    status = status ?: cpu_sample_rows(capture, &scope, ordered, seen, user, err);
     prof_scope_close(&scope);
     return status;
 }
@@ -536,8 +532,7 @@ enum prof_status prof_cpu_flame(struct prof_capture *capture, const struct prof_
     struct flame_work w = {.weight = weight};
     *result = (struct prof_flame){0};
     enum prof_status status = prof_call_tree_open(&w.tree, capture, NULL, NULL, err);
-    if (!status)
-        status = filtered_samples(capture, filter, false, add_flame_sample, &w, err);
+    status = status ?: filtered_samples(capture, filter, false, add_flame_sample, &w, err);
     if (!status)
         prof_call_tree_take(&w.tree, result);
     prof_call_tree_close(&w.tree);

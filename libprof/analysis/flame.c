@@ -321,8 +321,7 @@ static enum prof_status scan_flame(struct work *w, struct prof_error *err)
     struct prof_scope places = prof_scope_of_ranges(&w->scope);
     enum prof_status status =
         prof_range_index_open(&w->index, w->capture, &places, name_of_range, w, err);
-    if (!status)
-        status = prof_node_stacks_read(&w->nodes, w->capture, err);
+    status = status ?: prof_node_stacks_read(&w->nodes, w->capture, err);
     struct prof_event_query query = {.tables = PROF_OPS_DEVICE,
                                      .fields = PROF_FIELD(DURATION) | PROF_FIELD(STREAM) |
                                                PROF_FIELD(THREAD) | PROF_FIELD(NAME) |
@@ -346,12 +345,10 @@ enum prof_status prof_flame_of_work(struct prof_capture *capture, const struct p
     struct work w = {.capture = capture, .weight = weight};
     *result = (struct prof_flame){0};
     enum prof_status status = prof_scope_open(&w.scope, capture, filter, err);
-    if (!status)
-        status = prof_call_tree_open(&w.tree, capture, &w.index, &w.texts, err);
+    status = status ?: prof_call_tree_open(&w.tree, capture, &w.index, &w.texts, err);
     if (!stacks)
         w.tree.stacks = NULL;
-    if (!status)
-        status = scan_flame(&w, err);
+    status = status ?: scan_flame(&w, err);
     if (!status)
         prof_call_tree_take(&w.tree, result);
     prof_call_tree_close(&w.tree);

@@ -179,15 +179,13 @@ static struct group *group_of_name(struct work *w, const struct prof_config *con
     size_t shape = sizeof config->grid + sizeof config->block, length = strlen(config->name);
     if (w->by == PROF_BY_NAME)
         return prof_group_of_bytes(&w->groups, config->name, length, fresh);
-    char *key = malloc(shape + length);
+    PROF_FREED char *key = malloc(shape + length);
     if (!key)
         return NULL;
     memcpy(key, config->grid, sizeof config->grid);
     memcpy(key + sizeof config->grid, config->block, sizeof config->block);
     memcpy(key + shape, config->name, length);
-    struct group *g = prof_group_of_bytes(&w->groups, key, shape + length, fresh);
-    free(key);
-    return g;
+    return prof_group_of_bytes(&w->groups, key, shape + length, fresh);
 }
 
 static struct group *kernel_group(struct work *w, int64_t config_id)
@@ -335,8 +333,7 @@ enum prof_status prof_kernel_summary(struct prof_capture *capture, const struct 
         return status;
     }
     status = scan_kernels(&w, filter, err);
-    if (!status)
-        status = find_creators(&w, err);
+    status = status ?: find_creators(&w, err);
     prof_end(capture);
     if (!status && !make_kernel_summary_rows(&w, result)) {
         prof_kernel_summary_free(result);

@@ -241,10 +241,8 @@ static enum prof_status scan_launch_lines(struct work *w, const struct prof_filt
                                           struct prof_error *err)
 {
     enum prof_status status = prof_scope_open(&w->scope, w->capture, filter, err);
-    if (!status)
-        status = prof_node_stacks_read(&w->nodes, w->capture, err);
-    if (!status)
-        status = prof_torch_open(&w->torch, w->capture, &w->scope, err);
+    status = status ?: prof_node_stacks_read(&w->nodes, w->capture, err);
+    status = status ?: prof_torch_open(&w->torch, w->capture, &w->scope, err);
     size_t count = w->torch.operators.count;
     w->forward_stacks = calloc(count + 1, sizeof *w->forward_stacks);
     if (!status && !w->forward_stacks)

@@ -23,11 +23,10 @@ void prof_live_end(struct prof_capture *capture)
 enum prof_state prof_live_state(struct prof_capture *capture)
 {
     enum prof_state state = PROF_STATE_UNKNOWN;
-    sqlite3_stmt *row;
+    PROF_FINALIZED sqlite3_stmt *row = NULL;
     if (prof_query(capture, "SELECT state FROM capture LIMIT 1", &row, NULL))
         return state;
     state = prof_row(row) ? prof_state_named((const char *)sqlite3_column_text(row, 0)) : state;
-    sqlite3_finalize(row);
     return state;
 }
 
@@ -205,7 +204,7 @@ enum prof_status prof_live_ends(struct prof_capture *capture, const int64_t *ids
 static char *select_text(struct prof_capture *capture, const char *table)
 {
     char *text = NULL;
-    sqlite3_stmt *row;
+    PROF_FINALIZED sqlite3_stmt *row = NULL;
     if (prof_query(capture, "SELECT sql FROM sqlite_temp_master WHERE type = 'view' AND name = ?1",
                    &row, NULL))
         return NULL;
@@ -214,7 +213,6 @@ static char *select_text(struct prof_capture *capture, const char *table)
     const char *select = sql ? strstr(sql, "SELECT ") : NULL;
     text = select ? sqlite3_mprintf("%s", select)
                   : sqlite3_mprintf("SELECT * FROM main.\"%w\"", table);
-    sqlite3_finalize(row);
     return text;
 }
 
@@ -261,7 +259,7 @@ static int cut_table(struct prof_capture *capture, const char *table, bool has_s
         return SQLITE_OK;
     int64_t from = has_start ? first_kept_begin(capture, table, first) : 0;
     *begin = from > *begin ? from : *begin;
-    char *select = select_text(capture, table);
+    PROF_SQL_FREED char *select = select_text(capture, table);
     int code = SQLITE_NOMEM;
     if (select)
         code = run_live_sql(capture, sqlite3_mprintf("DROP VIEW IF EXISTS temp.\"%w\"", table));
@@ -269,7 +267,6 @@ static int cut_table(struct prof_capture *capture, const char *table, bool has_s
         code =
             run_live_sql(capture, sqlite3_mprintf("CREATE TEMP VIEW \"%w\" AS %s WHERE id >= %lld",
                                                   table, select, (long long)first));
-    sqlite3_free(select);
     return code;
 }
 

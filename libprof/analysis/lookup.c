@@ -294,10 +294,9 @@ static int64_t file_bytes(const char *path)
 {
     struct stat info;
     int64_t bytes = stat(path, &info) ? PROF_UNKNOWN : info.st_size;
-    char *wal = sqlite3_mprintf("%s-wal", path);
+    PROF_SQL_FREED char *wal = sqlite3_mprintf("%s-wal", path);
     if (bytes != PROF_UNKNOWN && wal && !stat(wal, &info))
         bytes += info.st_size;
-    sqlite3_free(wal);
     return bytes;
 }
 

@@ -37,8 +37,7 @@ enum prof_status prof_events_open(struct prof_capture *capture, const struct pro
                                      .fields = PROF_FIELDS_ALL,
                                      .scope = &e->scope,
                                      .in_order = true};
-    if (!status)
-        status = prof_event_cursor_open(capture, &query, &e->cursor, err);
+    status = status ?: prof_event_cursor_open(capture, &query, &e->cursor, err);
     if (status) {
         prof_events_close(e, NULL);
         *events = NULL;

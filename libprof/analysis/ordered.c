@@ -304,7 +304,7 @@ static enum prof_status sort_rows(struct prof_ordered *o, struct prof_error *err
 {
     const struct prof_ordered_query *q = &o->shared->query;
     const char *key = o->is_other ? q->other_key : q->key;
-    char *behind = NULL;
+    PROF_SQL_FREED char *behind = NULL;
     o->sorted = true;
     if (o->has_current && o->current.key == PROF_UNKNOWN)
         behind = sqlite3_mprintf("AND ((%s) IS NULL AND id > %lld OR (%s) NOT NULL)", key,
@@ -317,7 +317,6 @@ static enum prof_status sort_rows(struct prof_ordered *o, struct prof_error *err
     char *sql = sqlite3_mprintf("SELECT %s, id, %s FROM %s WHERE %s AND (%s) %s ORDER BY 1, 2", key,
                                 q->columns, q->table, q->where, o->is_other ? q->other_where : "1",
                                 behind ? behind : "");
-    sqlite3_free(behind);
     return query_rows(o->shared, sql, &o->own, err);
 }
 

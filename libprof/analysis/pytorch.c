@@ -197,10 +197,8 @@ enum prof_status prof_pytorch_summary(struct prof_capture *capture,
         .rows = PROF_GROUPS(struct prof_pytorch_row, 0), .capture = capture, .result = result};
     *result = (struct prof_pytorch_summary){0};
     enum prof_status status = prof_capture_stacks(capture, &w.stacks, err);
-    if (!status)
-        status = prof_scope_open(&w.scope, capture, filter, err);
-    if (!status)
-        status = prof_torch_open(&w.torch, capture, &w.scope, err);
+    status = status ?: prof_scope_open(&w.scope, capture, filter, err);
+    status = status ?: prof_torch_open(&w.torch, capture, &w.scope, err);
     if (!status && w.torch.sequences.count)
         status = read_work(&w, err);
     if (!status && !add_rows(&w))

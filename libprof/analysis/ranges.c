@@ -197,10 +197,8 @@ enum prof_status prof_range_summary(struct prof_capture *capture, const struct p
     struct work w = {.capture = capture, .names.capture = capture};
     *result = (struct prof_range_summary){.wall_ns = prof_wall_ns(capture, filter)};
     enum prof_status status = prof_scope_open(&w.scope, capture, filter, err);
-    if (!status)
-        status = scan_ranges(&w, err);
-    if (!status)
-        status = prof_energy_read(capture, &w.energy, err);
+    status = status ?: scan_ranges(&w, err);
+    status = status ?: prof_energy_read(capture, &w.energy, err);
     if (!status && (!sum_range_work(&w) || !make_range_rows(&w, result)))
         status = prof_out_of_memory(err);
     for (size_t i = 0; w.groups && i < w.names.list.count; i++) {

@@ -191,8 +191,7 @@ enum prof_status prof_roofline_gather_open(struct prof_roofline_gather **gather,
         return prof_out_of_memory(err);
     PROF_TRY(prof_begin(capture, err));
     enum prof_status status = prof_declared_open(&w->declared, capture, err);
-    if (!status)
-        status = prof_exact(capture, &w->exact, err);
+    status = status ?: prof_exact(capture, &w->exact, err);
     prof_end(capture);
     return status;
 }
@@ -262,11 +261,9 @@ static enum prof_status kernels(struct prof_capture *capture, const struct prof_
                                      .mark = true};
     PROF_TRY(prof_begin(capture, err));
     enum prof_status status = prof_roofline_gather_open(&w, capture, filter, by, err);
-    if (!status)
-        status = prof_event_rows(capture, &query, prof_roofline_gather_op, w, err);
+    status = status ?: prof_event_rows(capture, &query, prof_roofline_gather_op, w, err);
     prof_end(capture);
-    if (!status)
-        status = prof_roofline_gather_finish(w, result, err);
+    status = status ?: prof_roofline_gather_finish(w, result, err);
     prof_roofline_gather_close(w);
     return status;
 }
@@ -279,8 +276,7 @@ enum prof_status prof_roofline(struct prof_capture *capture, const struct prof_f
     if (group != PROF_ROOFLINE_RANGES)
         return kernels(capture, filter, group, result, err);
     enum prof_status status = prof_ceilings(capture, &result->ceilings, err);
-    if (!status)
-        status = prof_roofline_ranges(capture, filter, result, err);
+    status = status ?: prof_roofline_ranges(capture, filter, result, err);
     if (status)
         prof_roofline_free(result);
     else

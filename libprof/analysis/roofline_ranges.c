@@ -356,8 +356,7 @@ static enum prof_status gather_range_roofline(struct work *w, struct prof_error 
         prof_range_index_open(&w->index, w->capture, &places, prof_range_group_of, &w->names, err);
     if (!status && !(w->groups = calloc(w->names.list.count + 1, sizeof *w->groups)))
         status = prof_out_of_memory(err);
-    if (!status)
-        status = prof_declared_open(&w->declared, w->capture, err);
+    status = status ?: prof_declared_open(&w->declared, w->capture, err);
     struct prof_event_query query = {
         .tables = PROF_OPS_DEVICE, .fields = OPERATION_FIELDS, .scope = &w->any_time, .mark = true};
     if (!status && w->index.nodes.count)
@@ -380,8 +379,7 @@ enum prof_status prof_roofline_ranges(struct prof_capture *capture,
         status = prof_out_of_memory(err);
     if (!status)
         status = prof_roofline_counters_open(&w.counters, capture, filter, PROF_BY_CONFIG, err);
-    if (!status)
-        status = gather_range_roofline(&w, err);
+    status = status ?: gather_range_roofline(&w, err);
     if (!status) {
         measure_lengths(&w);
         share_range_declarations(&w);

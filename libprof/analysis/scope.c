@@ -216,8 +216,7 @@ enum prof_status prof_scope_open(struct prof_scope *scope, struct prof_capture *
     scope->by_device = filter->device || filter->stream || filter->stream_count;
     scope->by_place = scope->by_device || filter->process || filter->thread;
     enum prof_status status = open_kernels(scope, capture, err);
-    if (!status)
-        status = open_scope_ranges(scope, capture, err);
+    status = status ?: open_scope_ranges(scope, capture, err);
     if (status)
         prof_scope_close(scope);
     return status;

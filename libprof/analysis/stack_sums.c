@@ -79,8 +79,7 @@ enum prof_status prof_line_sums(struct prof_capture *capture, const struct prof_
     size_t count;
     *result = (struct prof_line_sums){0};
     enum prof_status status = read_places(capture, &places, &count, err);
-    if (!status)
-        status = prof_flame_of_work(capture, filter, PROF_FLAME_COUNT, true, &flame, err);
+    status = status ?: prof_flame_of_work(capture, filter, PROF_FLAME_COUNT, true, &flame, err);
     struct lines l = {&flame, calloc(count + 1, sizeof *l.rows), calloc(count + 1, sizeof *l.seen),
                       result};
     if (!status && (!l.rows || !l.seen))
@@ -144,7 +143,7 @@ static bool caller_number(struct prof_names *names, enum prof_flame_kind kind, c
                           const uint32_t *path, size_t depth, uint32_t *number, bool *is_new)
 {
     size_t length = strlen(name), size = 1 + length + 1 + depth * sizeof *path;
-    char *key = malloc(size);
+    PROF_FREED char *key = malloc(size);
     if (!key)
         return false;
     key[0] = (char)kind;
@@ -154,9 +153,7 @@ static bool caller_number(struct prof_names *names, enum prof_flame_kind kind, c
     uint32_t *known = prof_names_get(names, key, size);
     *is_new = !known;
     *number = known ? *known : (uint32_t)names->count;
-    bool ok = known || prof_names_put(names, key, size, *number);
-    free(key);
-    return ok;
+    return known || prof_names_put(names, key, size, *number);
 }
 
 /* The same work from the same stack within other ranges is the same row. */
@@ -231,8 +228,7 @@ enum prof_status prof_caller_sums_of(struct prof_capture *capture, const struct 
     if (!status && !fill_work_ns(&c))
         status = prof_out_of_memory(err);
     const struct prof_launch_wrappers *wrappers = NULL;
-    if (!status)
-        status = prof_capture_wrappers(capture, PROF_STACK_WORK, &wrappers, err);
+    status = status ?: prof_capture_wrappers(capture, PROF_STACK_WORK, &wrappers, err);
     for (size_t i = 0; !status && i < c.rows.count; i++)
         c.rows.data[i].told = prof_launch_wrappers_skip_path(
             wrappers, result->places, c.rows.data[i].path, c.rows.data[i].depth);
@@ -254,8 +250,7 @@ enum prof_status prof_caller_sums(struct prof_capture *capture, const struct pro
     *result = (struct prof_caller_sums){0};
     enum prof_status status =
         prof_flame_of_work(capture, filter, PROF_FLAME_COUNT, true, &flame, err);
-    if (!status)
-        status = prof_caller_sums_of(capture, &flame, result, err);
+    status = status ?: prof_caller_sums_of(capture, &flame, result, err);
     prof_flame_free(&flame);
     return status;
 }
@@ -360,10 +355,8 @@ enum prof_status prof_call_sums(struct prof_capture *capture, const struct prof_
     *result = (struct prof_call_sums){0};
     PROF_TRY(prof_begin(capture, err)); /* the calls, and the stacks that they name */
     enum prof_status status = prof_capture_stacks(capture, &stacks, err);
-    if (!status)
-        status = read_calls(&c, filter, err);
-    if (!status)
-        status = prof_capture_wrappers(capture, PROF_STACK_CALLS, &wrappers, err);
+    status = status ?: read_calls(&c, filter, err);
+    status = status ?: prof_capture_wrappers(capture, PROF_STACK_CALLS, &wrappers, err);
     prof_end(capture);
     for (size_t i = 0; !status && i < c.groups.count; i++) {
         const struct call_group *group = prof_group_at(&c.groups, i);

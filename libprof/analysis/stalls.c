@@ -206,7 +206,7 @@ static bool order_kernels(struct work *w, int64_t *all)
         *all = prof_add(*all, row->sums.samples);
     }
     prof_array_sort(&w->rows, by_kernel_samples);
-    size_t *place = calloc(w->rows.count + 1, sizeof *place);
+    PROF_FREED size_t *place = calloc(w->rows.count + 1, sizeof *place);
     if (!place)
         return false;
     for (size_t i = 0; i < w->rows.count; i++) {
@@ -219,7 +219,6 @@ static bool order_kernels(struct work *w, int64_t *all)
         row->kernel = place[row->kernel];
         finish_stall_row(row, w->rows.data[row->kernel].sums.samples);
     }
-    free(place);
     return true;
 }
 
@@ -317,8 +316,7 @@ enum prof_status prof_stalls(struct prof_capture *capture, const struct prof_fil
         "launch_config GROUP BY name) c ON c.name=f.name ORDER BY f.name, f.cubin, s.offset, s.id");
     PROF_TRY(prof_scope_open(&w.scope, capture, filter, err));
     enum prof_status status = prof_scan(capture, sql, add_stall, &w, err);
-    if (!status)
-        status = finish_stalls(&w, result, err);
+    status = status ?: finish_stalls(&w, result, err);
     prof_scope_close(&w.scope);
     result->rows = w.rows.data;
     result->count = w.rows.count;

@@ -153,8 +153,7 @@ enum prof_status prof_range_instances(struct prof_capture *capture,
     struct instances w = {.ranges.capture = capture};
     *result = (struct prof_range_instances){0};
     enum prof_status status = prof_scope_open(&w.ranges.scope, capture, filter, err);
-    if (!status)
-        status = read_range_instances(&w, err);
+    status = status ?: read_range_instances(&w, err);
     if (status) {
         free(w.rows);
     } else {
@@ -181,7 +180,7 @@ static struct projection *projection_of(struct prof_groups *projections,
 {
     const char *name = row->name ? row->name : "", *domain = row->domain ? row->domain : "";
     size_t names = strlen(name), domains = strlen(domain);
-    char *key = malloc(names + domains + 4);
+    PROF_FREED char *key = malloc(names + domains + 4);
     if (!key)
         return NULL;
     key[0] = (char)('0' + (row->style == PROF_RANGE_START_END) + 2 * !row->name + 4 * !row->domain);
@@ -191,7 +190,6 @@ static struct projection *projection_of(struct prof_groups *projections,
     struct projection *group = prof_group_of_bytes(projections, key, names + domains + 2, &fresh);
     if (group && fresh)
         group->first = row;
-    free(key);
     return group;
 }
 
@@ -363,13 +361,11 @@ static bool make_kernel_rows(struct kernels *w, struct prof_range_kernel_summary
 static bool number_instances(struct kernels *w)
 {
     size_t count = w->ranges.index.nodes.count;
-    uint32_t *next = calloc(w->ranges.names.list.count + 1, sizeof *next);
+    PROF_FREED uint32_t *next = calloc(w->ranges.names.list.count + 1, sizeof *next);
     w->ordinals = calloc(count + 1, sizeof *w->ordinals);
     for (size_t i = 0; next && w->ordinals && i < count; i++)
         w->ordinals[i] = next[w->ranges.index.nodes.data[i].group]++;
-    bool ok = next && w->ordinals;
-    free(next);
-    return ok;
+    return next && w->ordinals;
 }
 
 static enum prof_status read_range_kernels(struct kernels *w, struct prof_error *err)
@@ -395,8 +391,7 @@ enum prof_status prof_range_kernel_summary(struct prof_capture *capture,
     struct kernels w = {.ranges.capture = capture, .groups = PROF_GROUPS(struct kernel_group, 1)};
     *result = (struct prof_range_kernel_summary){0};
     enum prof_status status = prof_scope_open(&w.ranges.scope, capture, filter, err);
-    if (!status)
-        status = read_range_kernels(&w, err);
+    status = status ?: read_range_kernels(&w, err);
     if (!status && !make_kernel_rows(&w, result))
         status = prof_out_of_memory(err);
     for (size_t i = 0; i < w.groups.count; i++)

@@ -520,12 +520,9 @@ enum prof_status prof_trust(struct prof_capture *capture, struct prof_trust *res
     struct work w = {.capture = capture};
     *result = (struct prof_trust){.clock_error_ns = PROF_UNKNOWN, .recorded_ns = PROF_UNKNOWN};
     enum prof_status status = read_health(&w, err);
-    if (!status)
-        status = read_clock_error(&w, &result->clock_error_ns, err);
-    if (!status)
-        status = state_scope(&w, result, err);
-    if (!status)
-        status = state_stalls(&w, err);
+    status = status ?: read_clock_error(&w, &result->clock_error_ns, err);
+    status = status ?: state_scope(&w, result, err);
+    status = status ?: state_stalls(&w, err);
     if (!status) {
         state_capture(&w);
         conclude(&w, result);

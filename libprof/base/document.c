@@ -144,12 +144,11 @@ void prof_document_add_int(cJSON *to, const char *key, int64_t value, bool *fail
 
 void prof_document_add_text(cJSON *to, const char *key, const char *text, bool *failed)
 {
-    char *clean = text ? prof_escape_utf8(text, strlen(text)) : NULL;
+    PROF_FREED char *clean = text ? prof_escape_utf8(text, strlen(text)) : NULL;
     if (text && !clean)
         *failed = true;
     else
         prof_document_add(to, key, text ? cJSON_CreateString(clean) : cJSON_CreateNull(), failed);
-    free(clean);
 }
 
 /* cJSON's own digits are exact for small integers only. */

@@ -26,6 +26,8 @@
 
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 enum prof_status {
 #define X(name, text) PROF_##name,
@@ -51,6 +53,15 @@ enum prof_status prof_fail_errno(struct prof_error *err, enum prof_status status
                                  const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 enum prof_status prof_out_of_memory(struct prof_error *err);
+
+/* A local pointer that is freed where its block is left, by whatever way. */
+#define PROF_FREED __attribute__((cleanup(prof_freed)))
+static inline void prof_freed(void *pointer)
+{
+    void *memory;
+    memcpy(&memory, pointer, sizeof memory);
+    free(memory);
+}
 
 /* Hands the status of a call that failed to the caller's caller. */
 #define PROF_TRY(call)                                                                             \

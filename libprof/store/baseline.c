@@ -36,19 +36,17 @@ static int insert_run(const struct prof_baseline_file *file, int64_t baseline, i
         "INSERT INTO run(session, baseline, identity, capture, recorded_s, metrics) "
         "VALUES(?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT(baseline, identity) DO NOTHING";
     uLong length = strlen(run->metrics), size = compressBound(length);
-    Bytef *packed = malloc(size);
+    PROF_FREED Bytef *packed = malloc(size);
     if (!packed)
         return -1;
     compress2(packed, &size, (const Bytef *)run->metrics, length, Z_BEST_COMPRESSION);
-    sqlite3_stmt *to =
+    PROF_FINALIZED sqlite3_stmt *to =
         size < length
             ? prof_baseline_prepare(file, insert, "iittib", session, baseline, run->identity,
                                     run->capture, run->recorded_s, packed, (size_t)size)
             : prof_baseline_prepare(file, insert, "iittit", session, baseline, run->identity,
                                     run->capture, run->recorded_s, run->metrics);
     int code = to ? sqlite3_step(to) : SQLITE_ERROR;
-    sqlite3_finalize(to);
-    free(packed);
     return code != SQLITE_DONE ? -1 : sqlite3_changes(file->db) != 0;
 }
 
@@ -56,12 +54,10 @@ static int insert_run(const struct prof_baseline_file *file, int64_t baseline, i
 static int64_t find_session(const struct prof_baseline_file *file, int64_t baseline,
                             const char *label)
 {
-    sqlite3_stmt *row = prof_baseline_prepare(
+    PROF_FINALIZED sqlite3_stmt *row = prof_baseline_prepare(
         file, "SELECT id FROM session WHERE baseline = ?1 AND label = ?2", "it", baseline, label);
     int code = row ? sqlite3_step(row) : SQLITE_ERROR;
-    int64_t id = code == SQLITE_ROW ? sqlite3_column_int64(row, 0) : code == SQLITE_DONE ? 0 : -1;
-    sqlite3_finalize(row);
-    return id;
+    return code == SQLITE_ROW ? sqlite3_column_int64(row, 0) : code == SQLITE_DONE ? 0 : -1;
 }
 
 static int64_t make_session(const struct prof_baseline_file *file, int64_t baseline,
@@ -111,8 +107,7 @@ enum prof_status prof_baseline_append(struct prof_baseline_file *file, const cha
 {
     *added = 0;
     enum prof_status status = prof_baseline_check_name(name, err);
-    if (!status)
-        status = prof_baseline_begin(file, err);
+    status = status ?: prof_baseline_begin(file, err);
     if (status)
         return status;
     int64_t id = find_or_make(file, name);
@@ -130,11 +125,9 @@ enum prof_status prof_baseline_append(struct prof_baseline_file *file, const cha
 
 static int64_t count_sessions(const struct prof_baseline_file *file, int64_t baseline)
 {
-    sqlite3_stmt *row = prof_baseline_prepare(
+    PROF_FINALIZED sqlite3_stmt *row = prof_baseline_prepare(
         file, "SELECT count(*) FROM session WHERE baseline = ?1", "i", baseline);
-    int64_t count = row && sqlite3_step(row) == SQLITE_ROW ? sqlite3_column_int64(row, 0) : -1;
-    sqlite3_finalize(row);
-    return count;
+    return row && sqlite3_step(row) == SQLITE_ROW ? sqlite3_column_int64(row, 0) : -1;
 }
 
 /* The sessions before the last `keep`. */

@@ -11,7 +11,6 @@
 #include "libprof/base/format.h"
 #include "libprof/store/baseline_file.h"
 #include "libprof/store/capture_file.h"
-#include "libprof/store/schema.h"
 #include "libprof/store/store.h"
 
 #define WAIT_MS 30000 /* for another job that saves: a save takes milliseconds */
@@ -118,21 +117,18 @@ bool prof_baseline_do(const struct prof_baseline_file *file, const char *sql, co
 {
     va_list values;
     va_start(values, types);
-    sqlite3_stmt *statement = prepare_baseline_query(file, sql, types, values);
+    PROF_FINALIZED sqlite3_stmt *statement = prepare_baseline_query(file, sql, types, values);
     va_end(values);
-    bool done = statement && sqlite3_step(statement) == SQLITE_DONE;
-    sqlite3_finalize(statement);
-    return done;
+    return statement && sqlite3_step(statement) == SQLITE_DONE;
 }
 
 /* False: SQLite failed. */
 static bool query_baseline_number(const struct prof_baseline_file *file, const char *sql,
                                   int64_t *answer)
 {
-    sqlite3_stmt *statement = prof_baseline_prepare(file, sql, "");
+    PROF_FINALIZED sqlite3_stmt *statement = prof_baseline_prepare(file, sql, "");
     bool found = statement && sqlite3_step(statement) == SQLITE_ROW;
     *answer = found ? sqlite3_column_int64(statement, 0) : 0;
-    sqlite3_finalize(statement);
     return found;
 }
 
@@ -149,20 +145,17 @@ enum prof_status prof_baseline_end(const struct prof_baseline_file *file, enum p
 {
     if (!status && !sqlite3_exec(file->db, "COMMIT", NULL, NULL, NULL))
         return PROF_OK;
-    if (!status)
-        status = prof_baseline_fail(file, "write to", err);
+    status = status ?: prof_baseline_fail(file, "write to", err);
     sqlite3_exec(file->db, "ROLLBACK", NULL, NULL, NULL);
     return status;
 }
 
 int64_t prof_baseline_id(const struct prof_baseline_file *file, const char *name)
 {
-    sqlite3_stmt *row =
+    PROF_FINALIZED sqlite3_stmt *row =
         prof_baseline_prepare(file, "SELECT id FROM baseline WHERE name = ?1", "t", name);
     int code = row ? sqlite3_step(row) : SQLITE_ERROR;
-    int64_t id = code == SQLITE_ROW ? sqlite3_column_int64(row, 0) : code == SQLITE_DONE ? 0 : -1;
-    sqlite3_finalize(row);
-    return id;
+    return code == SQLITE_ROW ? sqlite3_column_int64(row, 0) : code == SQLITE_DONE ? 0 : -1;
 }
 
 enum prof_status prof_baseline_unknown(const struct prof_baseline_file *file, const char *name,
@@ -220,13 +213,12 @@ static enum prof_status make_folder_of(const char *path, struct prof_error *err)
     const char *slash = strrchr(path, '/');
     if (!slash || slash == path)
         return PROF_OK;
-    char *folder = strndup(path, (size_t)(slash - path));
+    PROF_FREED char *folder = strndup(path, (size_t)(slash - path));
     if (!folder)
         return prof_out_of_memory(err);
     enum prof_status status = PROF_OK;
     if (mkdir(folder, 0777) && errno != EEXIST)
         status = prof_fail_errno(err, PROF_IO, "cannot make the folder %s", folder);
-    free(folder);
     return status;
 }
 

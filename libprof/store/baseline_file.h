@@ -5,6 +5,7 @@
 #include <sqlite3.h>
 
 #include "libprof/store/baseline.h"
+#include "libprof/store/schema.h"
 
 struct prof_baseline_file {
     sqlite3 *db;

@@ -105,11 +105,9 @@ static char *joined(const char *a, const char *b)
 
 int64_t capture_side_bytes(const char *path, const char *suffix)
 {
-    char *name = joined(path, suffix);
+    PROF_FREED char *name = joined(path, suffix);
     struct stat info;
-    int64_t bytes = name && !stat(name, &info) ? info.st_size : -1;
-    free(name);
-    return bytes;
+    return name && !stat(name, &info) ? info.st_size : -1;
 }
 
 void capture_remove_side_files(const char *path)
@@ -144,10 +142,8 @@ int capture_new_file(const char *path)
 
 int capture_nameless_file(const char *path)
 {
-    char *folder = capture_folder(path);
-    int fd = folder ? open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0666) : -1;
-    sqlite3_free(folder);
-    return fd;
+    PROF_SQL_FREED char *folder = capture_folder(path);
+    return folder ? open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0666) : -1;
 }
 
 bool capture_sync_file(const char *path)

@@ -157,7 +157,7 @@ struct ingest_spool *ingest_spool_add(struct prof_ingest *ingest, const char *na
 {
     struct ingest_spool *spool = calloc(1, sizeof *spool);
     struct ingest_spool **slot = spool ? prof_array_add(&ingest->spools) : NULL;
-    char *path = NULL;
+    PROF_FREED char *path = NULL;
     if (!slot || !prof_names_put(&ingest->spool_names, name, strlen(name), 1) ||
         asprintf(&path, "%s/%s", ingest->directory, name) < 0) {
         if (slot)
@@ -169,7 +169,6 @@ struct ingest_spool *ingest_spool_add(struct prof_ingest *ingest, const char *na
     snprintf(spool->name, sizeof spool->name, "%s", name);
     spool->id = id;
     prof_spool_open(path, !ingest->ring.window, &spool->reader, err);
-    free(path);
     return spool;
 }
 

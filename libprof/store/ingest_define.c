@@ -111,20 +111,16 @@ char *ingest_text_of(struct prof_ingest *ingest, const struct ingest_spool *spoo
 void ingest_bind_local_text(struct prof_ingest *ingest, const struct ingest_spool *spool,
                             sqlite3_stmt *sql, int at, uint32_t local)
 {
-    char *text = ingest_text_of(ingest, spool, local);
+    PROF_FREED char *text = ingest_text_of(ingest, spool, local);
     ingest_bind_text(ingest, sql, at, text);
-    free(text);
 }
 
 static int64_t demangled_row(struct prof_ingest *ingest, const struct ingest_spool *spool,
                              uint32_t local)
 {
-    char *mangled = ingest_text_of(ingest, spool, local);
-    char *readable = mangled ? prof_demangle(mangled) : NULL;
-    int64_t row = readable ? ingest_string_row(ingest, readable, strlen(readable)) : 0;
-    free(readable);
-    free(mangled);
-    return row;
+    PROF_FREED char *mangled = ingest_text_of(ingest, spool, local);
+    PROF_FREED char *readable = mangled ? prof_demangle(mangled) : NULL;
+    return readable ? ingest_string_row(ingest, readable, strlen(readable)) : 0;
 }
 
 /* What makes two configurations the same row: `values` are those of wire_config from its grid on,
@@ -300,18 +296,15 @@ static enum prof_status write_module_definition(struct prof_ingest *ingest,
 {
     if (module->head.flags & WIRE_MODULE_UNLOADED)
         return ingest_unmapped(ingest, spool->process, module->address, module->time);
-    char *path = ingest_text_of(ingest, spool, module->path);
-    char *build_id = ingest_text_of(ingest, spool, module->build_id);
+    PROF_FREED char *path = ingest_text_of(ingest, spool, module->path);
+    PROF_FREED char *build_id = ingest_text_of(ingest, spool, module->build_id);
     struct ingest_mapping mapping = {.path = path ? path : "",
                                      .build_id = build_id,
                                      .address = module->address,
                                      .bytes = module->bytes,
                                      .segment = -1,
                                      .time_ns = module->time};
-    enum prof_status status = ingest_mapped(ingest, spool->process, &mapping);
-    free(path);
-    free(build_id);
-    return status;
+    return ingest_mapped(ingest, spool->process, &mapping);
 }
 
 /* A stack's entries to those of the file; -1 = failed. */
@@ -444,12 +437,10 @@ static enum prof_status health_definition(struct prof_ingest *ingest, struct ing
     char item[48];
     snprintf(item, sizeof item, "%s %s", ingest_api_name(health->head.aux),
              health_states[state].text);
-    char *why = ingest_text_of(ingest, spool, health->why);
+    PROF_FREED char *why = ingest_text_of(ingest, spool, health->why);
     int64_t value = health->value;
-    enum prof_status status = ingest_health_line(ingest, spool->process, health_states[state].code,
-                                                 item, value ? &value : NULL, why);
-    free(why);
-    return status;
+    return ingest_health_line(ingest, spool->process, health_states[state].code, item,
+                              value ? &value : NULL, why);
 }
 
 struct thread_key {

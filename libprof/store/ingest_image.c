@@ -330,8 +330,7 @@ enum prof_status ingest_modules(struct prof_ingest *ingest, struct ingest_spool 
         object.end = end;
         object.executable |= strchr(rights, 'x') != NULL;
     }
-    if (!status)
-        status = end_object(ingest, spool->process, &object);
+    status = status ?: end_object(ingest, spool->process, &object);
     fclose(maps);
     return status;
 }

@@ -183,9 +183,8 @@ static bool is_requested(struct prof_ingest *ingest, const char *name, int64_t d
         return true;
     if (!at || strlen(name) != (size_t)(at - wanted) || strncmp(wanted, name, strlen(name)) != 0)
         return false;
-    char *text = query_id_text(ingest, string_text, domain);
+    PROF_FREED char *text = query_id_text(ingest, string_text, domain);
     bool same = strcmp(at + 1, text ? text : "") == 0;
-    free(text);
     return same;
 }
 
@@ -386,8 +385,7 @@ static enum prof_status finish_window(struct prof_ingest *ingest, struct prof_st
                                 (long long)number);
     enum prof_status status = sql ? ingest_exec(window, sql) : ingest_no_memory(window, "SQL");
     sqlite3_free(sql);
-    if (!status)
-        status = write_reasons(window, number, why, size);
+    status = status ?: write_reasons(window, number, why, size);
     if (status)
         prof_fail(err, status, "%s", window->error.message);
     else
@@ -399,11 +397,9 @@ static enum prof_status finish_window(struct prof_ingest *ingest, struct prof_st
 /* Those that have none yet belong to this window. */
 static enum prof_status give_triggers(struct prof_ingest *ingest, const char *of, int64_t window)
 {
-    char *sql =
+    PROF_SQL_FREED char *sql =
         sqlite3_mprintf("UPDATE ring_trigger SET window=%lld WHERE %s", (long long)window, of);
-    enum prof_status status = sql ? ingest_exec(ingest, sql) : ingest_no_memory(ingest, "SQL");
-    sqlite3_free(sql);
-    return status;
+    return sql ? ingest_exec(ingest, sql) : ingest_no_memory(ingest, "SQL");
 }
 
 enum prof_status prof_ingest_trigger(struct prof_ingest *ingest, enum prof_ring_reason reason,
@@ -445,10 +441,8 @@ enum prof_status prof_ingest_keep(struct prof_ingest *ingest, const char *path,
         return PROF_OK;
     ring->kept_ns = prof_now_ns();
     enum prof_status status = copy_capture(ingest, path, err);
-    if (!status)
-        status = prof_store_reopen(path, window, err);
-    if (!status)
-        status = finish_window(ingest, *window, number, why, size, err);
+    status = status ?: prof_store_reopen(path, window, err);
+    status = status ?: finish_window(ingest, *window, number, why, size, err);
     if (!status) {
         ring->windows = number;
         return PROF_OK;

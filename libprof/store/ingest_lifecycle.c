@@ -41,7 +41,7 @@ static bool reserve_entries(int fd, struct lifecycle_header *header, uint32_t en
 
 enum prof_status prof_ingest_prepare(const char *directory, struct prof_error *err)
 {
-    char *path = join_lifecycle_path(directory, LIFECYCLE_FILE);
+    PROF_FREED char *path = join_lifecycle_path(directory, LIFECYCLE_FILE);
     if (!path)
         return prof_out_of_memory(err);
     enum prof_status status = PROF_OK;
@@ -65,7 +65,6 @@ enum prof_status prof_ingest_prepare(const char *directory, struct prof_error *e
     }
     if (fd >= 0)
         close(fd);
-    free(path);
     return status;
 }
 
@@ -180,7 +179,7 @@ enum prof_status ingest_lifecycle_gaps(struct prof_ingest *ingest)
     uint32_t seen = ingest->lifecycle_next;
     if (seen > ingest->lifecycle_entries)
         seen = ingest->lifecycle_entries;
-    bool *known = calloc(seen + 1u, sizeof *known);
+    PROF_FREED bool *known = calloc(seen + 1u, sizeof *known);
     enum prof_status status = ingest_memory(ingest, known != NULL, "the table of processes");
     for (size_t i = 0; !status && i < ingest->processes.count; i++) {
         if (ingest->processes.data[i].entry < seen)
@@ -188,7 +187,6 @@ enum prof_status ingest_lifecycle_gaps(struct prof_ingest *ingest)
     }
     for (uint32_t number = 0; !status && number < seen; number++)
         status = known[number] ? PROF_OK : add_lifecycle_gap(ingest, number);
-    free(known);
     return status;
 }
 

@@ -19,10 +19,9 @@ static enum prof_status run_name(struct prof_ingest *ingest, struct ingest_spool
                                  enum ingest_sql which, int64_t row, uint32_t name)
 {
     sqlite3_stmt *sql = ingest->sql[which];
-    char *text = ingest_text_of(ingest, spool, name);
+    PROF_FREED char *text = ingest_text_of(ingest, spool, name);
     ingest_bind(sql, 1, row);
     ingest_bind_text(ingest, sql, 2, text);
-    free(text);
     return row ? ingest_run(ingest, which) : PROF_OK;
 }
 
@@ -56,12 +55,11 @@ static enum prof_status write_object_name(struct prof_ingest *ingest, struct ing
                                           const struct wire_name *name)
 {
     sqlite3_stmt *sql = ingest->insert[SCHEMA_object_name];
-    char *text = ingest_text_of(ingest, spool, name->name);
+    PROF_FREED char *text = ingest_text_of(ingest, spool, name->name);
     ingest_bind(sql, COLUMN_AT(object_name, process), spool->process);
     ingest_bind_text(ingest, sql, COLUMN_AT(object_name, kind), kinds[name->head.aux].text);
     ingest_bind(sql, COLUMN_AT(object_name, handle), (int64_t)name->object);
     ingest_bind_text(ingest, sql, COLUMN_AT(object_name, name), text);
-    free(text);
     return ingest_insert(ingest, SCHEMA_object_name);
 }
 
@@ -217,13 +215,12 @@ static enum prof_status name_category(struct prof_ingest *ingest, struct ingest_
                                       const struct wire_name *name)
 {
     sqlite3_stmt *sql = ingest->insert[SCHEMA_category];
-    char *text = ingest_text_of(ingest, spool, name->name);
+    PROF_FREED char *text = ingest_text_of(ingest, spool, name->name);
     ingest_bind(sql, COLUMN_AT(category, process), spool->process);
     ingest_bind_known(sql, COLUMN_AT(category, domain),
                       ingest_global(spool, name->domain, WIRE_STRING));
     ingest_bind(sql, COLUMN_AT(category, category), (int64_t)name->object);
     ingest_bind_text(ingest, sql, COLUMN_AT(category, name), text);
-    free(text);
     return ingest_insert(ingest, SCHEMA_category);
 }
 

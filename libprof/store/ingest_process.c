@@ -139,7 +139,7 @@ static enum prof_status write_process(struct prof_ingest *ingest,
                                       const struct ingest_process *process, bool is_there,
                                       uint32_t parent, const char *command, uint32_t bytes)
 {
-    char *line = command_line(command, bytes);
+    PROF_FREED char *line = command_line(command, bytes);
     sqlite3_stmt *sql = ingest->insert[SCHEMA_process];
     if (!line)
         return ingest_no_memory(ingest, "a command line");
@@ -152,7 +152,6 @@ static enum prof_status write_process(struct prof_ingest *ingest,
         sqlite3_bind_null(sql, COLUMN_AT(process, start));
     else
         ingest_bind(sql, COLUMN_AT(process, start), (int64_t)(process->start_ns - ingest->zero_ns));
-    free(line);
     return ingest_insert(ingest, SCHEMA_process);
 }
 

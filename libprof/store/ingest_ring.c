@@ -67,8 +67,7 @@ static enum prof_status run_ring(struct prof_ingest *ingest, char *text, int64_t
 {
     sqlite3_stmt *sql = NULL;
     enum prof_status status = ingest_memory(ingest, text != NULL, "SQL");
-    if (!status)
-        status = ingest_query(ingest, text, &sql);
+    status = status ?: ingest_query(ingest, text, &sql);
     sqlite3_free(text);
     PROF_TRY(status);
     sqlite3_bind_int64(sql, 1, first);
@@ -152,8 +151,7 @@ static enum prof_status bound_rollup(struct prof_ingest *ingest)
             return PROF_OK;
         char *sql = sqlite3_mprintf(shorter, names ? "name" : "NULL", half, half, half);
         enum prof_status status = ingest_memory(ingest, sql != NULL, "SQL");
-        if (!status)
-            status = ingest_exec(ingest, sql);
+        status = status ?: ingest_exec(ingest, sql);
         sqlite3_free(sql);
         PROF_TRY(status);
     }

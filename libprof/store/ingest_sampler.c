@@ -157,9 +157,8 @@ bool ingest_sampler_is_over(const struct ingest_spool *spool)
 static enum prof_status process_definition(struct prof_ingest *ingest, struct ingest_spool *spool,
                                            const struct wire_cpu_process *record)
 {
-    char *name = ingest_text_of(ingest, spool, record->name);
+    PROF_FREED char *name = ingest_text_of(ingest, spool, record->name);
     int64_t row = ingest_process_sampled(ingest, record, name ? name : "");
-    free(name);
     return row ? ingest_define_local(ingest, spool, record->head.aux, WIRE_CPU_PROCESS, row, 0)
                : ingest->error.status;
 }
@@ -170,18 +169,15 @@ static enum prof_status write_cpu_module(struct prof_ingest *ingest, struct inge
     int64_t process = ingest_global(spool, record->head.aux, WIRE_CPU_PROCESS);
     if (!process)
         return PROF_OK;
-    char *path = ingest_text_of(ingest, spool, record->path);
-    char *build_id = ingest_text_of(ingest, spool, record->build_id);
+    PROF_FREED char *path = ingest_text_of(ingest, spool, record->path);
+    PROF_FREED char *build_id = ingest_text_of(ingest, spool, record->build_id);
     struct ingest_mapping mapping = {.path = path ? path : "",
                                      .build_id = build_id,
                                      .address = record->address,
                                      .bytes = record->bytes,
                                      .segment = (int64_t)record->offset,
                                      .time_ns = record->time};
-    enum prof_status status = ingest_mapped(ingest, process, &mapping);
-    free(path);
-    free(build_id);
-    return status;
+    return ingest_mapped(ingest, process, &mapping);
 }
 
 static enum prof_status write_cpu_stack(struct prof_ingest *ingest, struct ingest_spool *spool,

@@ -116,12 +116,10 @@ int prof_schema_insert(sqlite3 *db, enum schema_table table, int rows, bool upda
                             i > 1 ? "," : " ON CONFLICT(id) DO UPDATE SET ", name, name, name);
     }
     int bytes = sqlite3_str_length(text);
-    char *sql = sqlite3_str_finish(text);
+    PROF_SQL_FREED char *sql = sqlite3_str_finish(text);
     *out = NULL;
-    int code = sql ? sqlite3_prepare_v3(db, sql, bytes, SQLITE_PREPARE_PERSISTENT, out, NULL)
-                   : SQLITE_NOMEM;
-    sqlite3_free(sql);
-    return code;
+    return sql ? sqlite3_prepare_v3(db, sql, bytes, SQLITE_PREPARE_PERSISTENT, out, NULL)
+               : SQLITE_NOMEM;
 }
 
 /* The functions below return SQLite's code; SQLITE_NOMEM where a statement has no memory. */

@@ -9,6 +9,19 @@
 
 #include <sqlite3.h>
 
+/* As PROF_FREED, of a statement, and of what sqlite3_mprintf and its like return. */
+#define PROF_FINALIZED __attribute__((cleanup(prof_finalized)))
+static inline void prof_finalized(sqlite3_stmt **statement)
+{
+    sqlite3_finalize(*statement);
+}
+
+#define PROF_SQL_FREED __attribute__((cleanup(prof_sql_freed)))
+static inline void prof_sql_freed(char **text)
+{
+    sqlite3_free(*text);
+}
+
 #define PROF_APPLICATION_ID 0x50464b54 /* "PFKT" */
 #define PROF_FORMAT_VERSION 1          /* PRAGMA user_version */
 

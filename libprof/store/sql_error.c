@@ -15,16 +15,14 @@ bool prof_sql_run(sqlite3 *db, const char *sql)
 
 int64_t prof_sql_number(sqlite3 *db, int64_t otherwise, const char *format, ...)
 {
-    sqlite3_stmt *row = NULL;
+    PROF_FINALIZED sqlite3_stmt *row = NULL;
     va_list args;
     va_start(args, format);
-    char *sql = sqlite3_vmprintf(format, args);
+    PROF_SQL_FREED char *sql = sqlite3_vmprintf(format, args);
     va_end(args);
     if (sql && !sqlite3_prepare_v2(db, sql, -1, &row, NULL) && sqlite3_step(row) == SQLITE_ROW &&
         sqlite3_column_type(row, 0) != SQLITE_NULL)
         otherwise = sqlite3_column_int64(row, 0);
-    sqlite3_finalize(row);
-    sqlite3_free(sql);
     return otherwise;
 }
 

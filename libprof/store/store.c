@@ -81,7 +81,7 @@ static void use_folder_for_temporary_files(const char *path)
 static enum prof_status fill_new(struct prof_store *store, struct prof_error *err)
 {
     sqlite3 *db = store->db;
-    char *script = prof_schema_script();
+    PROF_FREED char *script = prof_schema_script();
     if (!script)
         return prof_out_of_memory(err);
     bool ok = pragma(db, "page_size", PAGE_BYTES) && prof_sql_run(db, "PRAGMA synchronous=OFF") &&
@@ -89,7 +89,6 @@ static enum prof_status fill_new(struct prof_store *store, struct prof_error *er
               pragma(db, "application_id", PROF_APPLICATION_ID) &&
               pragma(db, "user_version", PROF_FORMAT_VERSION) && prof_sql_run(db, script) &&
               prof_sql_run(db, "COMMIT");
-    free(script);
     return ok ? PROF_OK : prof_store_fail(store, "create", err);
 }
 
@@ -147,13 +146,12 @@ static enum prof_status create(const char *path, bool overwrite, bool alone,
 /* A view in a table's place may be without end; none of ours is one. */
 static bool has_views_for_tables(sqlite3 *db)
 {
-    sqlite3_stmt *names = NULL;
+    PROF_FINALIZED sqlite3_stmt *names = NULL;
     bool found = false;
     sqlite3_prepare_v2(db, "SELECT name FROM sqlite_schema WHERE type = 'view'", -1, &names, NULL);
     while (names && !found && sqlite3_step(names) == SQLITE_ROW)
         for (const struct prof_table *table = prof_tables; table->name && !found; table++)
             found = !sqlite3_stricmp(table->name, (const char *)sqlite3_column_text(names, 0));
-    sqlite3_finalize(names);
     return found;
 }
 
@@ -168,14 +166,13 @@ static int probe(sqlite3 *db)
 
 static int open_immutable(struct prof_store *store)
 {
-    char *uri = capture_uri(store->path, "immutable=1");
+    PROF_SQL_FREED char *uri = capture_uri(store->path, "immutable=1");
     sqlite3_close(store->db);
     store->db = NULL;
     if (!uri)
         return SQLITE_NOMEM;
     int code = capture_open_database(uri, &store->db,
                                      SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI);
-    sqlite3_free(uri);
     return code ? code : probe(store->db);
 }
 

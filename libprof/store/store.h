@@ -13,6 +13,7 @@
 #include <sqlite3.h>
 
 #include "libprof/base/error.h"
+#include "libprof/store/schema.h"
 
 struct prof_store;
 

@@ -270,8 +270,7 @@ enum prof_status symbol_ask(const struct symbol_question *question, struct symbo
     enum prof_status status = PROF_OK;
     if (!answer->spans || !make_request(&talk))
         status = prof_out_of_memory(err);
-    if (!status)
-        status = start_symbol_helper(question->helper, &pid, &fd, err);
+    status = status ?: start_symbol_helper(question->helper, &pid, &fd, err);
     if (!status) {
         talk.deadline_ns = prof_now_ns() + question->timeout_ms * 1000000ull;
         bool in_time = converse(&talk, fd);

@@ -381,8 +381,7 @@ static enum prof_status name_file(struct work *w, size_t first, size_t count)
         symbol_answer_free(&answer);
         return PROF_OK;
     }
-    if (!status)
-        status = write_answer(w, source, frames, count, &answer, trouble);
+    status = status ?: write_answer(w, source, frames, count, &answer, trouble);
     bool file = source->kind == SYMBOLS_ELF || source->kind == SYMBOLS_VDSO;
     if (!status && answer.quality == SYMBOLS_NOTHING)
         note_symbol_gap(w->result, file ? work_text(w, source->path) : "code in no file",

@@ -46,7 +46,7 @@ static size_t count_distinct(const struct entry *all, size_t count)
 bool prof_align(struct prof_compare *c)
 {
     size_t count, runs = c->side[0].count + c->side[1].count;
-    struct entry *all = list_all(c, &count);
+    PROF_FREED struct entry *all = list_all(c, &count);
     size_t distinct = all ? count_distinct(all, count) : 0;
     c->metrics.pairs.data = calloc(distinct + 1, sizeof *c->metrics.pairs.data);
     c->metrics.room.data = calloc(distinct * runs + 1, sizeof *c->metrics.room.data);
@@ -61,7 +61,6 @@ bool prof_align(struct prof_compare *c)
         struct prof_pair *pair = &c->metrics.pairs.data[c->metrics.pairs.count - 1];
         pair->on[all[i].side][all[i].run] = all[i].metric;
     }
-    free(all);
     return ok;
 }
 

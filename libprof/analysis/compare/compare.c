@@ -461,13 +461,12 @@ static enum prof_status compare_runs(struct prof_compare *c, struct prof_error *
         return prof_out_of_memory(err);
     refuse(c);
     tell_head(c);
-    size_t *of_row = prof_align(c) && prof_match(c) ? make_compared_rows(c) : NULL;
+    PROF_FREED size_t *of_row = prof_align(c) && prof_match(c) ? make_compared_rows(c) : NULL;
     if (!of_row)
         return prof_out_of_memory(err);
     prof_judge_exact(c, of_row);
     if (!c->result->times_refused)
         prof_judge_times(c, of_row);
-    free(of_row);
     return c->failed || !prof_sum_up(c->result) ? prof_out_of_memory(err) : PROF_OK;
 }
 
@@ -483,8 +482,7 @@ enum prof_status prof_compare(struct prof_runs base, struct prof_runs cand,
     c.texts = calloc(1, sizeof *c.texts);
     result->texts = c.texts;
     enum prof_status status = c.texts ? take_runs(&c, base, cand, err) : prof_out_of_memory(err);
-    if (!status)
-        status = compare_runs(&c, err);
+    status = status ?: compare_runs(&c, err);
     prof_align_free(&c);
     free(c.sorted);
     free(c.units.of_run[PROF_BASE]);

@@ -196,8 +196,7 @@ static enum prof_status make_all(struct prof_extract *x, const struct prof_run_o
     enum prof_status status = prof_extract_host(x, err);
     if (!status && !(options && options->no_findings))
         status = extract_findings(x, err);
-    if (!status)
-        status = prof_extract_environment(x, err);
+    status = status ?: prof_extract_environment(x, err);
     if (!status)
         finish_extraction(x);
     return status ? status : x->failed ? prof_out_of_memory(err) : PROF_OK;
@@ -218,10 +217,8 @@ enum prof_status prof_run_extract(struct prof_capture *capture,
         status = prof_fail(err, PROF_CORRUPT,
                            "cannot compare %s: it holds times or sizes that cannot be",
                            capture->info.path);
-    if (!status)
-        status = prof_iterations_find(&x.iterations, &x.facts, true, err);
-    if (!status)
-        status = make_all(&x, options, err);
+    status = status ?: prof_iterations_find(&x.iterations, &x.facts, true, err);
+    status = status ?: make_all(&x, options, err);
     prof_end(capture);
     prof_facts_free(&x.facts);
     prof_iterations_free(&x.iterations);

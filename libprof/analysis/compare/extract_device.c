@@ -96,7 +96,7 @@ static uint32_t find_key(struct work *w, const struct prof_shape *shape)
         memcpy(numbers + 5, shape->config->block, sizeof shape->config->block);
     }
     size_t length = strlen(name);
-    char *bytes = malloc(sizeof numbers + length);
+    PROF_FREED char *bytes = malloc(sizeof numbers + length);
     if (!bytes)
         return PROF_NO_GROUP;
     memcpy(bytes, numbers, sizeof numbers);
@@ -106,7 +106,6 @@ static uint32_t find_key(struct work *w, const struct prof_shape *shape)
     if (!known && key != PROF_NO_GROUP &&
         !prof_names_put(&w->by_text, bytes, sizeof numbers + length, key))
         key = PROF_NO_GROUP;
-    free(bytes);
     return key;
 }
 

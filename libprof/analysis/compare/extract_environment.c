@@ -109,9 +109,7 @@ static enum prof_status take_trust(struct prof_extract *x, struct list *list,
                                    struct prof_error *err)
 {
     struct prof_trust trust;
-    enum prof_status status = prof_trust(x->capture, &trust, err);
-    if (status)
-        return status;
+    PROF_TRY(prof_trust(x->capture, &trust, err));
     enum prof_state state = x->capture->info.state;
     /* What may be missing at the end of a process that died leaves the rest comparable; what is
      * known to be missing does not. */

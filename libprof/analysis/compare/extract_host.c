@@ -165,7 +165,7 @@ static double steady_time(const struct prof_extract *x)
 
 void prof_extract_ranges(struct prof_extract *x)
 {
-    struct series *all = calloc(PROF_EXTRACT_MAX_PATHS, sizeof *all);
+    PROF_FREED struct series *all = calloc(PROF_EXTRACT_MAX_PATHS, sizeof *all);
     double least = LEAST_SHARE * steady_time(x);
     add_iterations(x);
     if (!all) {
@@ -189,7 +189,6 @@ void prof_extract_ranges(struct prof_extract *x)
         free(s->values);
         prof_array_free(&s->sums.list);
     }
-    free(all);
 }
 
 /* ---- calls ----------------------------------------------------------------------------------- */

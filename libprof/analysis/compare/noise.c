@@ -293,7 +293,7 @@ PROF_ORDER(by_p, struct ranked, PROF_ASCENDING(p))
 
 bool prof_holm(const double *p, size_t count, double *adjusted)
 {
-    struct ranked *ranked = malloc((count + 1) * sizeof *ranked);
+    PROF_FREED struct ranked *ranked = malloc((count + 1) * sizeof *ranked);
     size_t tests = 0;
     if (!ranked)
         return false;
@@ -308,7 +308,6 @@ bool prof_holm(const double *p, size_t count, double *adjusted)
         most = fmax(most, fmin(1, (double)(tests - i) * ranked[i].p));
         adjusted[ranked[i].index] = most;
     }
-    free(ranked);
     return true;
 }
 

@@ -66,7 +66,7 @@ bool prof_sketch_make(const double *values, size_t count, struct prof_sketch *sk
     *sketch = (struct prof_sketch){.count = (int64_t)count};
     if (!count)
         return true;
-    double *logs = malloc((2 * count + count / 2) * sizeof *logs);
+    PROF_FREED double *logs = malloc((2 * count + count / 2) * sizeof *logs);
     if (!logs)
         return false;
     double *sorted = logs + count, *room = sorted + count;
@@ -88,7 +88,6 @@ bool prof_sketch_make(const double *values, size_t count, struct prof_sketch *sk
     for (int q = 0; q < PROF_SKETCH_QUANTILES; q++)
         sketch->quantile[q] = (float)exp(sorted[rank_of(prof_sketch_at[q], count)]);
     make_batches(logs, count, sorted[cut], sorted[count - 1 - cut], sketch);
-    free(logs);
     return true;
 }
 

@@ -124,7 +124,7 @@ static void find_verdict(struct prof_comparison *result)
 /* How small a change would have been found, and how many units it takes for those that matter. */
 static bool tell_power(struct prof_comparison *result)
 {
-    double *mdes = malloc((result->count + 1) * sizeof *mdes);
+    PROF_FREED double *mdes = malloc((result->count + 1) * sizeof *mdes);
     size_t count = 0;
     result->median_mde = result->wall_mde = NAN;
     for (size_t i = 0; mdes && i < result->count; i++) {
@@ -141,7 +141,6 @@ static bool tell_power(struct prof_comparison *result)
             result->runs_needed = row->runs_needed;
     }
     result->median_mde = mdes ? prof_median(mdes, count) : NAN;
-    free(mdes);
     return mdes != NULL;
 }
 

@@ -188,13 +188,12 @@ static double drift_of(const struct pool *pool, int side, double *scratch)
  */
 static bool throttled(const struct pool *pool)
 {
-    double *scratch = malloc((pool->gated + 1) * sizeof *scratch);
+    PROF_FREED double *scratch = malloc((pool->gated + 1) * sizeof *scratch);
     bool found = false;
     if (scratch && pool->gated >= PROF_NOISE_COMMON_KEYS) {
         double base = drift_of(pool, PROF_BASE, scratch), cand = drift_of(pool, PROF_CAND, scratch);
         found = cand > DRIFT && cand - base > DRIFT;
     }
-    free(scratch);
     return found;
 }
 

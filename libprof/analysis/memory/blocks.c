@@ -152,8 +152,7 @@ enum prof_status memory_blocks(struct memory_work *w, struct prof_error *err)
         add_address, &addresses, err);
     if (!status && addresses.count && !list_segments(&b, &addresses))
         status = prof_out_of_memory(err);
-    if (!status)
-        status = prof_scan(w->capture, select_blocks, add_history_block, &b, err);
+    status = status ?: prof_scan(w->capture, select_blocks, add_history_block, &b, err);
     prof_array_free(&b.segments);
     prof_map_free(&addresses);
     return status;

@@ -301,8 +301,8 @@ static enum prof_status find_failure(struct rows *rows, struct prof_error *err)
 enum prof_status memory_failures(struct memory_work *w, struct prof_memory_profile *result,
                                  struct prof_error *err)
 {
-    struct rows *rows = calloc(1, sizeof *rows);
-    int64_t *held = calloc(w->sites.count + 1, sizeof *held);
+    PROF_FREED struct rows *rows = calloc(1, sizeof *rows);
+    PROF_FREED int64_t *held = calloc(w->sites.count + 1, sizeof *held);
     result->failures = calloc(LISTED, sizeof *result->failures);
     bool room = rows && held && result->failures && prof_array_reserve(&w->failure_nodes, LISTED);
     enum prof_status status = room ? PROF_OK : prof_out_of_memory(err);
@@ -320,7 +320,5 @@ enum prof_status memory_failures(struct memory_work *w, struct prof_memory_profi
     }
     if (rows)
         prof_array_free(&rows->spans);
-    free(rows);
-    free(held);
     return status;
 }

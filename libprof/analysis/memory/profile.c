@@ -293,7 +293,7 @@ PROF_ORDER(by_place_peak, struct ordered_place, PROF_DESCENDING(all->peak_bytes)
 
 static bool put_places(struct memory_work *w, struct prof_memory_profile *result)
 {
-    struct ordered_place *order = calloc(w->places.count + 1, sizeof *order);
+    PROF_FREED struct ordered_place *order = calloc(w->places.count + 1, sizeof *order);
     result->places = calloc(w->places.count + 1, sizeof *result->places);
     bool ok = order && result->places;
     for (size_t i = 0; ok && i < w->places.count; i++) {
@@ -310,7 +310,6 @@ static bool put_places(struct memory_work *w, struct prof_memory_profile *result
         for (size_t i = 0; i < w->places.count; i++)
             prof_histogram_free(&w->places.data[i].row.lifetimes);
     }
-    free(order);
     return ok;
 }
 
@@ -329,13 +328,10 @@ static enum prof_status work_through(struct memory_work *w, struct prof_memory_p
     enum prof_status status = prof_pool_summary(w->capture, &w->scope->filter, &pools, err);
     result->pools = pools.rows;
     result->pool_count = pools.count;
-    if (!status)
-        status = memory_failures(w, result, err);
-    if (!status)
-        status = memory_drivers(w, result, err);
+    status = status ?: memory_failures(w, result, err);
+    status = status ?: memory_drivers(w, result, err);
     const struct prof_launch_wrappers *wrappers;
-    if (!status)
-        status = prof_capture_wrappers(w->capture, PROF_STACK_MEMORY, &wrappers, err);
+    status = status ?: prof_capture_wrappers(w->capture, PROF_STACK_MEMORY, &wrappers, err);
     if (status)
         return status;
     prof_call_tree_take(&w->tree, &result->tree);
@@ -374,8 +370,7 @@ enum prof_status prof_memory_profile_of(const struct prof_facts *facts,
     enum prof_status status = prof_scope_open(&scope, facts->capture, filter, err);
     if (!status && (scope.configs || scope.filter.stream || scope.filter.stream_count))
         result->why_none = "kernels or streams were chosen, which have no memory of their own";
-    if (!status)
-        status = prof_iterations_of_phases(&w.iterations, facts, err);
+    status = status ?: prof_iterations_of_phases(&w.iterations, facts, err);
     if (!status && !prof_phase_rows(&facts->phases, &result->phases, &result->phase_count))
         status = prof_out_of_memory(err);
     w.phases = result->phases;
@@ -404,8 +399,7 @@ enum prof_status prof_memory_profile(struct prof_capture *capture, const struct 
     struct prof_facts facts;
     *result = (struct prof_memory_profile){0};
     enum prof_status status = prof_facts_load(&facts, capture, filter, err);
-    if (!status)
-        status = prof_memory_profile_of(&facts, filter, result, err);
+    status = status ?: prof_memory_profile_of(&facts, filter, result, err);
     prof_facts_free(&facts);
     return status;
 }

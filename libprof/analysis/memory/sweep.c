@@ -105,7 +105,7 @@ static double growth_of(const int64_t *live, size_t steps, double *slopes)
 
 static bool tell_growth(struct memory_work *w, const struct samples *samples)
 {
-    double *slopes = calloc(samples->steps + 1, sizeof *slopes);
+    PROF_FREED double *slopes = calloc(samples->steps + 1, sizeof *slopes);
     for (size_t p = 0; slopes && p < w->places.count; p++) {
         struct prof_memory_place *row = &w->places.data[p].row;
         for (size_t k = 0; row->kind < 0 && k < samples->phases; k++) {
@@ -117,7 +117,6 @@ static bool tell_growth(struct memory_work *w, const struct samples *samples)
             row->growth_phase = w->phases[k].name;
         }
     }
-    free(slopes);
     return slopes != NULL;
 }
 

@@ -55,7 +55,7 @@ static enum prof_status read_collective_kernels(struct rank_work *w, struct prof
             list = sqlite3_mprintf("%z%s%lld", list, n++ ? "," : "",
                                    (long long)w->capture->configs.data[i].id);
     }
-    char *where = list ? sqlite3_mprintf("%z)", list) : NULL;
+    PROF_SQL_FREED char *where = list ? sqlite3_mprintf("%z)", list) : NULL;
     struct prof_event_query query = {
         .tables = PROF_OPS(KERNEL),
         .fields = PROF_FIELD(ID) | PROF_FIELD(DURATION) | PROF_FIELD(STREAM) | PROF_FIELD(THREAD) |
@@ -65,7 +65,6 @@ static enum prof_status read_collective_kernels(struct rank_work *w, struct prof
     enum prof_status status =
         where ? prof_event_rows(w->capture, &query, add_collective_kernel, w, err)
               : prof_out_of_memory(err);
-    sqlite3_free(where);
     return status;
 }
 
@@ -393,8 +392,7 @@ enum prof_status rank_kernels_read(struct rank_work *w, struct prof_error *err)
     struct nodes nodes = {.w = w};
     struct sweep sweep = {0};
     enum prof_status status = read_collective_kernels(w, err);
-    if (!status)
-        status = read_nodes(&nodes, err);
+    status = status ?: read_nodes(&nodes, err);
     if (!status && (!add_moments(w, &nodes, &sweep) || !pair_rest(w)))
         status = prof_out_of_memory(err);
     if (!status)

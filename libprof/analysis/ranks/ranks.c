@@ -108,7 +108,7 @@ PROF_ORDER(by_unit_rank, struct rank_unit,
 /* In order of rank, before anything but events and counts refers to units by number. */
 static bool sort_units(struct rank_work *w)
 {
-    uint32_t *place = calloc(w->units.count + 1, sizeof *place);
+    PROF_FREED uint32_t *place = calloc(w->units.count + 1, sizeof *place);
     if (!place)
         return false;
     for (size_t i = 0; i < w->units.count; i++)
@@ -120,7 +120,6 @@ static bool sort_units(struct rank_work *w)
         w->events.data[i].unit = place[w->events.data[i].unit];
     for (size_t i = 0; i < w->counts.count; i++)
         w->counts.data[i].unit = place[w->counts.data[i].unit];
-    free(place);
     return true;
 }
 
@@ -150,14 +149,12 @@ static enum prof_status read_merged_clocks(struct rank_work *w, struct prof_erro
 
 static double iteration_median(const struct prof_intervals *iterations)
 {
-    int64_t *values = calloc(iterations->count + 1, sizeof *values);
+    PROF_FREED int64_t *values = calloc(iterations->count + 1, sizeof *values);
     if (!values)
         prof_note(PROF_NOMEM);
     for (size_t i = 0; values && i < iterations->count; i++)
         values[i] = prof_subtract(iterations->data[i].end, iterations->data[i].begin);
-    double median = values ? rank_median(values, iterations->count) : NAN;
-    free(values);
-    return median;
+    return values ? rank_median(values, iterations->count) : NAN;
 }
 
 static void fill_row(struct rank_work *w, const struct rank_unit *unit, struct prof_rank_row *row)
@@ -351,19 +348,15 @@ static enum prof_status read_rank_events(struct rank_work *w, const struct prof_
 {
     bool kernels;
     enum prof_status status = read_merged_clocks(w, err);
-    if (!status)
-        status = rank_calls_read(w, err);
+    status = status ?: rank_calls_read(w, err);
     if (!status && !rank_configs(w, &kernels))
         status = prof_out_of_memory(err);
     if (!status && (kernels || w->calls.count))
         status = rank_kernels_read(w, err);
     if (!status && !mark_processes(w))
         status = prof_out_of_memory(err);
-    if (!status)
-        status = rank_iterations_read(w, facts, err);
-    if (!status)
-        status = rank_operations_read(w, err);
-    return status;
+    status = status ?: rank_iterations_read(w, facts, err);
+    return status ?: rank_operations_read(w, err);
 }
 
 /* Operations of all ranks, matched. Close it in any case. */
@@ -372,8 +365,7 @@ static enum prof_status open_rank_work(struct rank_work *w, const struct prof_fa
 {
     *w = (struct rank_work){.capture = facts->capture};
     enum prof_status status = prof_scope_open(&w->scope, w->capture, filter, err);
-    if (!status)
-        status = read_rank_events(w, facts, err);
+    status = status ?: read_rank_events(w, facts, err);
     if (!status && (!rank_events_make(w) || !sort_units(w) || !rank_windows(w) || !rank_match(w)))
         status = prof_out_of_memory(err);
     return status;
@@ -391,10 +383,8 @@ static enum prof_status compute_ranks(const struct prof_facts *facts,
 {
     struct rank_work w;
     enum prof_status status = open_rank_work(&w, facts, filter, err);
-    if (!status)
-        status = rank_link_rates(&w, err);
-    if (!status)
-        status = rank_ports(&w, result, err);
+    status = status ?: rank_link_rates(&w, err);
+    status = status ?: rank_ports(&w, result, err);
     if (!status && !fill_result(&w, result))
         status = prof_out_of_memory(err);
     close_rank_work(&w);
@@ -460,8 +450,7 @@ enum prof_status prof_ranks(struct prof_capture *capture, const struct prof_filt
     if (status || !present)
         return status;
     status = prof_facts_load(&facts, capture, filter, err);
-    if (!status)
-        status = compute_ranks(&facts, filter, result, err);
+    status = status ?: compute_ranks(&facts, filter, result, err);
     prof_facts_free(&facts);
     return status;
 }

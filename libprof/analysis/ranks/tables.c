@@ -69,7 +69,7 @@ static void set_rate(struct rank_communicator *communicator, const struct reach 
 enum prof_status rank_link_rates(struct rank_work *w, struct prof_error *err)
 {
     struct prof_ceilings ceilings;
-    struct reach *reach = calloc(w->communicators.count + 1, sizeof *reach);
+    PROF_FREED struct reach *reach = calloc(w->communicators.count + 1, sizeof *reach);
     enum prof_status status =
         reach ? prof_ceilings(w->capture, &ceilings, err) : prof_out_of_memory(err);
     for (size_t i = 0; !status && i < w->events.count; i++)
@@ -78,7 +78,6 @@ enum prof_status rank_link_rates(struct rank_work *w, struct prof_error *err)
         set_rate(&w->communicators.data[i], &reach[i]);
     if (!status)
         prof_ceilings_free(&ceilings);
-    free(reach);
     return status;
 }
 
@@ -294,7 +293,7 @@ static bool are_alike(const struct prof_rank_link *a, const struct prof_rank_lin
 
 static bool compare_links(struct links *l)
 {
-    int64_t *others = calloc(l->list.count + 1, sizeof *others);
+    PROF_FREED int64_t *others = calloc(l->list.count + 1, sizeof *others);
     if (!others)
         return false;
     for (size_t i = 0; i < l->list.count; i++)
@@ -306,7 +305,6 @@ static bool compare_links(struct links *l)
                 others[count++] = (int64_t)l->list.data[k].bus_rate;
         l->list.data[i].usual_rate = rank_median(others, count);
     }
-    free(others);
     return true;
 }
 

@@ -41,10 +41,8 @@ void prof_exchange_result_free(struct prof_exchange_result *result)
 
 static bool has_side_file(const char *path)
 {
-    char *wal = NULL;
-    bool found = asprintf(&wal, "%s-wal", path) >= 0 && access(wal, F_OK) == 0;
-    free(wal);
-    return found;
+    PROF_FREED char *wal = NULL;
+    return asprintf(&wal, "%s-wal", path) >= 0 && access(wal, F_OK) == 0;
 }
 
 enum prof_status exchange_output_free(const char *output, const char *input, bool overwrite,

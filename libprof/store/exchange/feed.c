@@ -220,11 +220,11 @@ struct feed_process *feed_process(struct feed *feed, int64_t global)
 /* WIRE_DEVICE_* of an OpenCL device that a capture of ours was exported with; -1 = it is not one */
 static int opencl_flags(struct feed *feed, int64_t device)
 {
-    char *sql = sqlite3_mprintf(
+    PROF_SQL_FREED char *sql = sqlite3_mprintf(
         "SELECT value FROM n_META_DATA_EXPORT WHERE name = 'PERFKIT_OPENCL_DEVICE' AND "
         "CAST(value AS INTEGER) = %lld",
         (long long)device);
-    sqlite3_stmt *row = NULL;
+    PROF_FINALIZED sqlite3_stmt *row = NULL;
     int flags = -1;
     if (sql && !sqlite3_prepare_v2(feed->source, sql, -1, &row, NULL) &&
         sqlite3_step(row) == SQLITE_ROW) {
@@ -233,8 +233,6 @@ static int opencl_flags(struct feed *feed, int64_t device)
                 : kind && strstr(kind, "gpu") ? WIRE_DEVICE_GPU
                                               : 0;
     }
-    sqlite3_finalize(row);
-    sqlite3_free(sql);
     return flags;
 }
 

@@ -90,8 +90,8 @@ static enum prof_status sniff(struct import *im, enum shape *shape)
 /* Attached, so that sorting happens in temporary files and views can be made beside it. */
 static enum prof_status attach(struct import *im, const char *file)
 {
-    sqlite3_stmt *attach = NULL;
-    char *uri = capture_uri(file, "mode=ro");
+    PROF_FINALIZED sqlite3_stmt *attach = NULL;
+    PROF_SQL_FREED char *uri = capture_uri(file, "mode=ro");
     enum prof_status status = PROF_OK;
     if (!uri)
         return prof_out_of_memory(im->err);
@@ -106,8 +106,6 @@ static enum prof_status attach(struct import *im, const char *file)
     im->watch = (struct exchange_watch){im->options, im->result};
     if (!status)
         exchange_watch(im->source, &im->watch);
-    sqlite3_finalize(attach);
-    sqlite3_free(uri);
     return status;
 }
 
@@ -137,10 +135,11 @@ static enum prof_status stage_rocpd(struct import *im)
         return prof_out_of_memory(im->err);
     enum prof_status status = exchange_temporary(name, &im->stage, im->err);
     free(name);
-    char *uri = status ? NULL : capture_uri(im->path, "mode=ro");
-    char *sql = sqlite3_mprintf("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA "
-                                "trusted_schema=OFF; ATTACH %Q AS src; BEGIN",
-                                uri ? uri : "");
+    PROF_SQL_FREED char *uri = status ? NULL : capture_uri(im->path, "mode=ro");
+    PROF_SQL_FREED char *sql =
+        sqlite3_mprintf("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA "
+                        "trusted_schema=OFF; ATTACH %Q AS src; BEGIN",
+                        uri ? uri : "");
     im->source = NULL;
     if (!status && (!uri || !sql))
         status = prof_out_of_memory(im->err);
@@ -156,8 +155,6 @@ static enum prof_status stage_rocpd(struct import *im)
         status = exchange_sql_fail(stage, "write", im->stage, im->err);
     sqlite3_close(stage);
     sqlite3_close(source);
-    sqlite3_free(uri);
-    sqlite3_free(sql);
     return status ? status : attach(im, im->stage);
 }
 
@@ -177,16 +174,14 @@ static enum prof_status note_importf(struct import *im, const char *item, const 
 
 static enum prof_status note_importf(struct import *im, const char *item, const char *format, ...)
 {
-    char *text;
+    PROF_FREED char *text = NULL;
     va_list args;
     va_start(args, format);
     int length = vasprintf(&text, format, args);
     va_end(args);
     if (length < 0)
         return prof_out_of_memory(im->err);
-    enum prof_status status = note_import(im, item, text);
-    free(text);
-    return status;
+    return note_import(im, item, text);
 }
 
 static enum prof_status note_source(struct import *im)
@@ -257,14 +252,13 @@ static enum prof_status note_source_messages(struct import *im)
         "WHERE severity IN (2, 3) AND text NOT NULL LIMIT 10) UNION ALL SELECT value, name FROM "
         "(SELECT value, name FROM n_META_DATA_EXPORT WHERE name IN ('PERFKIT_NOTE', "
         "'PERFKIT_LOSS') AND value NOT NULL LIMIT 40)";
-    sqlite3_stmt *row = NULL;
+    PROF_FINALIZED sqlite3_stmt *row = NULL;
     enum prof_status status = PROF_OK;
     if (sqlite3_prepare_v2(im->source, sql, -1, &row, NULL))
         return PROF_OK;
     while (!status && sqlite3_step(row) == SQLITE_ROW)
         status = note_import(im, is_text(row, 1, "PERFKIT_LOSS") ? "lost" : "limits",
                              (const char *)sqlite3_column_text(row, 0));
-    sqlite3_finalize(row);
     return status;
 }
 
@@ -289,12 +283,11 @@ static enum prof_status note_all_limits(struct import *im)
 /* One text of the source; NULL when it does not say. Free it. */
 static char *query_text(struct import *im, const char *sql)
 {
-    sqlite3_stmt *row = NULL;
+    PROF_FINALIZED sqlite3_stmt *row = NULL;
     char *text = NULL;
     if (!sqlite3_prepare_v2(im->source, sql, -1, &row, NULL) && sqlite3_step(row) == SQLITE_ROW &&
         sqlite3_column_text(row, 0))
         text = strdup((const char *)sqlite3_column_text(row, 0));
-    sqlite3_finalize(row);
     return text;
 }
 
@@ -306,18 +299,19 @@ static char *query_text(struct import *im, const char *sql)
 static enum prof_status open_import_ingest(struct import *im)
 {
     struct feed *feed = &im->feed;
-    char *command = query_text(
+    PROF_FREED char *command = query_text(
         im,
         OF_CAPTURE("PERFKIT_COMMAND") " UNION ALL SELECT name FROM n_PROCESSES WHERE globalPid IN "
                                       "(SELECT globalTid & " NSYS_GLOBAL_PID_MASK
                                       " FROM n_RUNTIME LIMIT 1) LIMIT 1");
-    char *host = query_text(
+    PROF_FREED char *host = query_text(
         im, OF_CAPTURE("PERFKIT_HOST") " UNION ALL " OF_ENVIRONMENT("Hostname") " LIMIT 1");
-    char *cpu = query_text(
+    PROF_FREED char *cpu = query_text(
         im, OF_CAPTURE("PERFKIT_CPU") " UNION ALL " OF_ENVIRONMENT("CpuDescription") " LIMIT 1");
-    char *kernel = query_text(im, OF_CAPTURE("PERFKIT_KERNEL") " UNION ALL " OF_ENVIRONMENT(
-                                      "SoftwareReleaseVersion") " LIMIT 1");
-    char *directory = query_text(im, OF_CAPTURE("PERFKIT_DIRECTORY") " LIMIT 1");
+    PROF_FREED char *kernel =
+        query_text(im, OF_CAPTURE("PERFKIT_KERNEL") " UNION ALL " OF_ENVIRONMENT(
+                           "SoftwareReleaseVersion") " LIMIT 1");
+    PROF_FREED char *directory = query_text(im, OF_CAPTURE("PERFKIT_DIRECTORY") " LIMIT 1");
     int64_t epoch = prof_sql_number(
         im->source, 0, "SELECT utcEpochNs FROM n_TARGET_INFO_SESSION_START_TIME LIMIT 1");
     struct foreign_about about = {
@@ -331,13 +325,7 @@ static enum prof_status open_import_ingest(struct import *im)
             OF_CAPTURE("PERFKIT_CPU_COUNT") " UNION ALL " OF_ENVIRONMENT("CpuCores") " LIMIT 1"),
         .start_realtime_ns = epoch > 0 && epoch < FEED_FARTHEST_NS ? epoch + feed->zero_ns : 0,
     };
-    enum prof_status status = foreign_open(im->store, &about, &feed->ingest, im->err);
-    free(command);
-    free(host);
-    free(cpu);
-    free(kernel);
-    free(directory);
-    return status;
+    return foreign_open(im->store, &about, &feed->ingest, im->err);
 }
 
 /* perfkit's own export keeps its zero and its length, so that it comes back as it was. One of

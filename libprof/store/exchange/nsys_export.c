@@ -280,14 +280,12 @@ static enum prof_status prepare_insert(struct export *e, const struct nsys_table
         else
             sqlite3_str_appendf(values, "%s?%d", comma, i + 1);
     }
-    char *given = sqlite3_str_finish(values);
+    PROF_SQL_FREED char *given = sqlite3_str_finish(values);
     sqlite3_str_appendf(sql, ") VALUES(%s)", given ? given : "");
-    char *text = sqlite3_str_finish(sql);
+    PROF_SQL_FREED char *text = sqlite3_str_finish(sql);
     enum prof_status status = text && given ? PROF_OK : prof_out_of_memory(e->err);
     if (!status && sqlite3_prepare_v2(e->out, text, -1, insert, NULL))
         status = fail_writing(e);
-    sqlite3_free(given);
-    sqlite3_free(text);
     return status;
 }
 
@@ -377,18 +375,15 @@ static enum prof_status write_enums(struct export *e)
                                 (int)strcspn(row + label, ";"), row + label);
         }
     }
-    char *text = sqlite3_str_finish(sql);
-    enum prof_status status = text ? run_export_sql(e, e->out, text) : prof_out_of_memory(e->err);
-    sqlite3_free(text);
-    return status;
+    PROF_SQL_FREED char *text = sqlite3_str_finish(sql);
+    return text ? run_export_sql(e, e->out, text) : prof_out_of_memory(e->err);
 }
 
 static enum prof_status add_export_meta(struct export *e, const char *name, const char *value)
 {
-    char *sql = sqlite3_mprintf("INSERT INTO META_DATA_EXPORT VALUES(%Q, %Q)", name, value);
-    enum prof_status status = sql ? run_export_sql(e, e->out, sql) : prof_out_of_memory(e->err);
-    sqlite3_free(sql);
-    return status;
+    PROF_SQL_FREED char *sql =
+        sqlite3_mprintf("INSERT INTO META_DATA_EXPORT VALUES(%Q, %Q)", name, value);
+    return sql ? run_export_sql(e, e->out, sql) : prof_out_of_memory(e->err);
 }
 
 static enum prof_status write_description(struct export *e)

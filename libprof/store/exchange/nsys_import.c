@@ -8,7 +8,7 @@
 enum prof_status nsys_each(struct feed *feed, const char *sql,
                            bool (*row)(struct feed *, sqlite3_stmt *))
 {
-    sqlite3_stmt *rows = NULL;
+    PROF_FINALIZED sqlite3_stmt *rows = NULL;
     enum prof_status status = exchange_prepare(feed->source, feed->path, sql, &rows, feed->err);
     int rc = SQLITE_DONE;
     while (!status && (rc = sqlite3_step(rows)) == SQLITE_ROW) {
@@ -17,7 +17,6 @@ enum prof_status nsys_each(struct feed *feed, const char *sql,
     }
     if (!status && rc != SQLITE_DONE)
         status = exchange_sql_fail(feed->source, "read", feed->path, feed->err);
-    sqlite3_finalize(rows);
     return status;
 }
 

@@ -51,7 +51,7 @@ struct lanes {
 static bool domain_name(struct feed *feed, struct feed_process *process, int64_t domain,
                         uint32_t *id)
 {
-    sqlite3_stmt *row = NULL;
+    PROF_FINALIZED sqlite3_stmt *row = NULL;
     *id = 0;
     if (!domain)
         return true;
@@ -69,9 +69,7 @@ static bool domain_name(struct feed *feed, struct feed_process *process, int64_t
     snprintf(number, sizeof number, "domain %lld", (long long)domain);
     const char *name =
         sqlite3_step(row) == SQLITE_ROW ? (const char *)sqlite3_column_text(row, 0) : NULL;
-    bool ok = feed_text(feed, process, name ? name : number, id);
-    sqlite3_finalize(row);
-    return ok;
+    return feed_text(feed, process, name ? name : number, id);
 }
 
 static struct lane *lane_of(struct lanes *lanes, int64_t tid, int64_t domain)

@@ -69,13 +69,12 @@ static enum prof_status make_view(sqlite3 *db, const char *schema, const char *p
         sqlite3_str_appendf(sql, " FROM \"%w\".\"%w\"", schema, table->name);
     else
         sqlite3_str_appendall(sql, " WHERE 0");
-    char *text = sqlite3_str_finish(sql);
+    PROF_SQL_FREED char *text = sqlite3_str_finish(sql);
     enum prof_status status = PROF_OK;
     if (!text)
         status = prof_out_of_memory(err);
     else if (sqlite3_exec(db, text, NULL, NULL, NULL))
         status = exchange_sql_fail(db, "read", path, err);
-    sqlite3_free(text);
     return status;
 }
 
@@ -90,12 +89,12 @@ static enum prof_status check_column(sqlite3 *db, const char *schema, const char
     bool time = !strcmp(column, "start") || !strcmp(column, "end");
     char *bound = time ? sqlite3_mprintf(" OR abs(\"%w\" / 2) > 1152921504606846976", column)
                        : sqlite3_mprintf("");
-    char *sql =
+    PROF_SQL_FREED char *sql =
         sqlite3_mprintf("SELECT typeof(\"%w\"), \"%w\" FROM \"%w\".\"%w\" WHERE typeof(\"%w\") <> "
                         "'integer'%s LIMIT 1",
                         column, column, schema, table, column, bound ? bound : "");
     sqlite3_free(bound);
-    sqlite3_stmt *row = NULL;
+    PROF_FINALIZED sqlite3_stmt *row = NULL;
     enum prof_status status = PROF_OK;
     int rc = SQLITE_NOMEM;
     if (!sql)
@@ -112,8 +111,6 @@ static enum prof_status check_column(sqlite3 *db, const char *schema, const char
                       time ? "time" : "number");
     else if (rc != SQLITE_DONE)
         status = exchange_sql_fail(db, "read", path, err);
-    sqlite3_finalize(row);
-    sqlite3_free(sql);
     return status;
 }
 
@@ -132,7 +129,7 @@ static enum prof_status check_required(sqlite3 *db, const char *schema, const ch
 
 void nsys_meta(sqlite3 *db, const char *name, char *out, size_t size)
 {
-    sqlite3_stmt *row = NULL;
+    PROF_FINALIZED sqlite3_stmt *row = NULL;
     *out = '\0';
     if (!sqlite3_prepare_v2(db, "SELECT value FROM n_META_DATA_EXPORT WHERE name = ?1 LIMIT 1", -1,
                             &row, NULL)) {
@@ -140,7 +137,6 @@ void nsys_meta(sqlite3 *db, const char *name, char *out, size_t size)
         if (sqlite3_step(row) == SQLITE_ROW && sqlite3_column_text(row, 0))
             snprintf(out, size, "%s", (const char *)sqlite3_column_text(row, 0));
     }
-    sqlite3_finalize(row);
 }
 
 static enum prof_status check_version(sqlite3 *db, const char *path, struct prof_error *err)
@@ -212,13 +208,10 @@ bool nsys_make_table(sqlite3 *db, const struct nsys_table *table, bool strict)
         if (c.in_key)
             sqlite3_str_appendf(key, "%s%s", sqlite3_str_length(key) ? ", " : "", c.name);
     }
-    char *columns = sqlite3_str_finish(key);
+    PROF_SQL_FREED char *columns = sqlite3_str_finish(key);
     sqlite3_str_appendf(sql, columns ? ", PRIMARY KEY(%s))" : ")", columns);
-    char *text = sqlite3_str_finish(sql);
-    bool ok = text && !sqlite3_exec(db, text, NULL, NULL, NULL);
-    sqlite3_free(columns);
-    sqlite3_free(text);
-    return ok;
+    PROF_SQL_FREED char *text = sqlite3_str_finish(sql);
+    return text && !sqlite3_exec(db, text, NULL, NULL, NULL);
 }
 
 bool nsys_make_tables(sqlite3 *db)

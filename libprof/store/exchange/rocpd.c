@@ -192,10 +192,8 @@ static void expand(sqlite3_str *out, const char *sql, const struct run_tables *r
 
 static bool run_has_table(sqlite3 *db, const struct run_tables *run, const char *table)
 {
-    char *name = sqlite3_mprintf("rocpd_%s%s", table, run->number);
-    bool there = name && nsys_has_table(db, "src", name);
-    sqlite3_free(name);
-    return there;
+    PROF_SQL_FREED char *name = sqlite3_mprintf("rocpd_%s%s", table, run->number);
+    return name && nsys_has_table(db, "src", name);
 }
 
 static enum prof_status stage_run(sqlite3 *db, const char *path, struct run_tables *run,

@@ -255,7 +255,7 @@ static bool assign_processes(struct trace_sink *sink)
 static bool settle_xla(struct trace_sink *sink)
 {
     static const char *const tables[] = {"KERNEL", "MEMCPY", "MEMSET"};
-    sqlite3_stmt *row = NULL;
+    PROF_FINALIZED sqlite3_stmt *row = NULL;
     bool ok = sink->is_xla;
     for (size_t i = 0; ok && i < sizeof tables / sizeof *tables; i++) {
         char *sql = sqlite3_mprintf(
@@ -280,7 +280,6 @@ static bool settle_xla(struct trace_sink *sink)
          sqlite3_step(row) == SQLITE_ROW;
     if (ok && sqlite3_column_type(row, 0) != SQLITE_NULL)
         sink->any_pid = sqlite3_column_int64(row, 0);
-    sqlite3_finalize(row);
     return ok;
 }
 

@@ -230,13 +230,11 @@ static bool note_duplicate_ranks(struct merge *m, struct ranks *r)
     if (!r->twice.count)
         return true;
     prof_array_sort(&r->twice, prof_ascending_int64);
-    char *list = format_rank_ranges(r->twice.data, r->twice.count, MOST_NAMED);
-    bool ok = list &&
-              merge_note(m, PROF_HEALTH_part_twice, "rank%s %s %s in more than one file, as in %s",
-                         strpbrk(list, ",-") ? "s" : "", list, strpbrk(list, ",-") ? "are" : "is",
-                         r->example ? r->example : "two of them");
-    free(list);
-    return ok;
+    PROF_FREED char *list = format_rank_ranges(r->twice.data, r->twice.count, MOST_NAMED);
+    return list &&
+           merge_note(m, PROF_HEALTH_part_twice, "rank%s %s %s in more than one file, as in %s",
+                      strpbrk(list, ",-") ? "s" : "", list, strpbrk(list, ",-") ? "are" : "is",
+                      r->example ? r->example : "two of them");
 }
 
 static enum prof_status check_ranks(struct merge *m)

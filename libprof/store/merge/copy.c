@@ -220,7 +220,7 @@ static void bind_or_null(sqlite3_stmt *sql, int at, int64_t value)
 
 static enum prof_status write_part(struct merge *m, struct merge_input *in, int table)
 {
-    sqlite3_stmt *sql;
+    PROF_FINALIZED sqlite3_stmt *sql = NULL;
     const struct prof_merge_part *part = in->part;
     if (prof_schema_insert(m->out, SCHEMA_merged_part, 1, false, &sql))
         return merge_write_fail(m);
@@ -241,14 +241,13 @@ static enum prof_status write_part(struct merge *m, struct merge_input *in, int 
     bind_or_null(sql, COLUMN_AT(merged_part, clock_error), part->error_ns);
     sqlite3_bind_int64(sql, COLUMN_AT(merged_part, compared), (int64_t)part->compared);
     int code = sqlite3_step(sql);
-    sqlite3_finalize(sql);
     return code == SQLITE_DONE ? PROF_OK : merge_write_fail(m);
 }
 
 /* What was NULL because it was the capture's own. */
 static enum prof_status fill_processes(struct merge *m, const struct merge_input *in, int table)
 {
-    sqlite3_stmt *sql;
+    PROF_FINALIZED sqlite3_stmt *sql = NULL;
     const struct merge_ids *ids = &in->ids[table];
     if (sqlite3_prepare_v2(
             m->out,
@@ -263,13 +262,12 @@ static enum prof_status fill_processes(struct merge *m, const struct merge_input
     sqlite3_bind_int64(sql, 4, ids->base);
     sqlite3_bind_int64(sql, 5, ids->base + (int64_t)ids->count - 1);
     int code = sqlite3_step(sql);
-    sqlite3_finalize(sql);
     return code == SQLITE_DONE ? PROF_OK : merge_write_fail(m);
 }
 
 enum prof_status merge_finish_parts(struct merge *m)
 {
-    sqlite3_stmt *sql;
+    PROF_FINALIZED sqlite3_stmt *sql = NULL;
     enum prof_status status = PROF_OK;
     if (sqlite3_prepare_v2(m->out, "UPDATE merged_part SET rows=?2, missing=?3 WHERE id=?1", -1,
                            &sql, NULL))
@@ -285,7 +283,6 @@ enum prof_status merge_finish_parts(struct merge *m)
             status = merge_write_fail(m);
         sqlite3_reset(sql);
     }
-    sqlite3_finalize(sql);
     return status;
 }
 
@@ -293,13 +290,12 @@ enum prof_status merge_finish_parts(struct merge *m)
 
 static enum prof_status prepare_copy(struct copy *c)
 {
-    char *same = merge_select_sql(c->table, "WHERE id=?1");
+    PROF_SQL_FREED char *same = merge_select_sql(c->table, "WHERE id=?1");
     enum schema_table table = (enum schema_table)(c->table->schema - prof_tables);
     if (!same)
         return prof_out_of_memory(c->m->err);
     bool ok = !prof_schema_insert(c->m->out, table, 1, false, &c->insert) &&
               sqlite3_prepare_v2(c->m->out, same, -1, &c->same, NULL) == SQLITE_OK;
-    sqlite3_free(same);
     return ok ? PROF_OK : merge_write_fail(c->m);
 }
 

@@ -50,12 +50,11 @@ static sqlite3_stmt *prepare_ends_query(const struct reading *r, const char *sql
 
 static void read_map(struct reading *r, struct prof_map *map, const char *sql)
 {
-    sqlite3_stmt *row = prepare_ends_query(r, sql);
+    PROF_FINALIZED sqlite3_stmt *row = prepare_ends_query(r, sql);
     prof_map_clear(map);
     while (row && !r->failed && sqlite3_step(row) == SQLITE_ROW)
         r->failed |= !prof_map_put(map, (uint64_t)sqlite3_column_int64(row, 0),
                                    (uint64_t)sqlite3_column_int64(row, 1));
-    sqlite3_finalize(row);
 }
 
 static int64_t mapped(const struct prof_map *map, int64_t key)
@@ -66,8 +65,9 @@ static int64_t mapped(const struct prof_map *map, int64_t key)
 
 static bool read_configs(struct reading *r)
 {
-    sqlite3_stmt *row = prepare_ends_query(r, "SELECT c.id, s.value FROM launch_config c JOIN "
-                                              "string s ON s.id = coalesce(c.demangled, c.name)");
+    PROF_FINALIZED sqlite3_stmt *row =
+        prepare_ends_query(r, "SELECT c.id, s.value FROM launch_config c JOIN "
+                              "string s ON s.id = coalesce(c.demangled, c.name)");
     prof_map_clear(&r->operation);
     while (row && !r->failed && sqlite3_step(row) == SQLITE_ROW) {
         enum prof_collective operation =
@@ -76,7 +76,6 @@ static bool read_configs(struct reading *r)
             r->failed |= !prof_map_put(&r->operation, (uint64_t)sqlite3_column_int64(row, 0),
                                        (uint64_t)operation);
     }
-    sqlite3_finalize(row);
     return r->operation.count > 0;
 }
 
@@ -85,15 +84,15 @@ static void read_kernel_ends(struct reading *r)
     if (!read_configs(r))
         return;
     read_map(r, &r->process_of, "SELECT id, process FROM stream");
-    sqlite3_stmt *row = prepare_ends_query(r, "SELECT start + duration, config, stream FROM kernel "
-                                              "WHERE start NOT NULL AND duration NOT NULL");
+    PROF_FINALIZED sqlite3_stmt *row =
+        prepare_ends_query(r, "SELECT start + duration, config, stream FROM kernel "
+                              "WHERE start NOT NULL AND duration NOT NULL");
     while (row && !r->failed && sqlite3_step(row) == SQLITE_ROW) {
         int64_t operation = mapped(&r->operation, sqlite3_column_int64(row, 1));
         if (operation)
             add_process_end(r, mapped(&r->process_of, sqlite3_column_int64(row, 2)),
                             (int)operation * 2, sqlite3_column_int64(row, 0));
     }
-    sqlite3_finalize(row);
 }
 
 /* Copied: the second text is read by the same statement. NULL = there is none. */

@@ -366,7 +366,7 @@ static enum prof_status merge_all(struct events *e)
 static enum prof_status find_referred(struct events *e, struct merge_input *in)
 {
     const struct merge_plan *plan = &e->m->plan;
-    char *sql = sqlite3_mprintf("%s", "");
+    PROF_SQL_FREED char *sql = sqlite3_mprintf("%s", "");
     for (int t = 0; sql && t < plan->count; t++) {
         const struct merge_table *table = &plan->tables[t];
         for (int c = 0; sql && table->way != MERGE_LEAVE && c < table->columns; c++) {
@@ -386,7 +386,6 @@ static enum prof_status find_referred(struct events *e, struct merge_input *in)
         status = prof_out_of_memory(e->m->err);
     else if (status)
         merge_input_damaged(in, status);
-    sqlite3_free(sql);
     return status == PROF_NOMEM ? status : PROF_OK;
 }
 

@@ -283,7 +283,7 @@ static enum prof_status output_free(const struct merge *m)
 
 static enum prof_status make_merged_file(struct merge *m)
 {
-    char *temporary = NULL;
+    PROF_FREED char *temporary = NULL;
     enum prof_status status = output_free(m);
     status = status ?: describe_all(m);
     status = status ?: merge_check(m);
@@ -299,7 +299,6 @@ static enum prof_status make_merged_file(struct merge *m)
         status ? status : exchange_put(temporary, m->output, m->options->file.overwrite, m->err);
     if (status)
         unlink(temporary);
-    free(temporary);
     return status;
 }
 

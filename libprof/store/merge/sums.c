@@ -96,7 +96,7 @@ static enum prof_status sum_kernels(struct merge *m, struct merge_input *in, sql
 
 enum prof_status merge_sums(struct merge *m)
 {
-    sqlite3_stmt *insert;
+    PROF_FINALIZED sqlite3_stmt *insert = NULL;
     enum prof_status status = PROF_OK;
     if (prof_schema_insert(m->out, SCHEMA_rollup, 1, true, &insert) != SQLITE_OK)
         return merge_write_fail(m);
@@ -109,6 +109,5 @@ enum prof_status merge_sums(struct merge *m)
             status = copy_sums(m, in, insert);
         status = status ?: merge_look_up(m);
     }
-    sqlite3_finalize(insert);
     return status;
 }

@@ -54,7 +54,7 @@ static bool add_result_note(struct prof_merge_result *result, const char *text)
 
 bool merge_note(struct merge *m, enum prof_health_code code, const char *format, ...)
 {
-    char *text;
+    PROF_FREED char *text = NULL;
     va_list args;
     va_start(args, format);
     int length = vasprintf(&text, format, args);
@@ -62,15 +62,13 @@ bool merge_note(struct merge *m, enum prof_health_code code, const char *format,
     if (length < 0)
         return false;
     struct merge_line line = line_with(code, text);
-    bool ok = add_line(m, &line) && add_result_note(m->result, text);
-    free(text);
-    return ok;
+    return add_line(m, &line) && add_result_note(m->result, text);
 }
 
 /* The line with this subject, item and note. */
 static struct merge_line *line_of(struct merge *m, const struct merge_line *like)
 {
-    char *key;
+    PROF_FREED char *key = NULL;
     int length = asprintf(&key, "%s%c%s%c%s", like->subject ? like->subject : "", 1,
                           like->item ? like->item : "", 1, like->note ? like->note : "");
     if (length < 0)
@@ -80,7 +78,6 @@ static struct merge_line *line_of(struct merge *m, const struct merge_line *like
     if (line && !known &&
         !prof_names_put(&m->line_of, key, (size_t)length, (uint32_t)m->lines.count - 1))
         line = NULL;
-    free(key);
     return line;
 }
 
@@ -186,7 +183,7 @@ static size_t files_in(const struct merge *m)
 
 enum prof_status merge_write_lines(struct merge *m)
 {
-    sqlite3_stmt *sql;
+    PROF_FINALIZED sqlite3_stmt *sql = NULL;
     enum prof_status status = PROF_OK;
     if (prof_schema_insert(m->out, SCHEMA_capture_health, 1, false, &sql))
         return merge_write_fail(m);
@@ -197,9 +194,7 @@ enum prof_status merge_write_lines(struct merge *m)
                                      : prof_out_of_memory(m->err);
         free(note);
     }
-    status = status ?: write_parts(m, sql);
-    sqlite3_finalize(sql);
-    return status;
+    return status ?: write_parts(m, sql);
 }
 
 void merge_free_lines(struct merge *m)
@@ -298,7 +293,7 @@ static bool note_filters(struct merge *m)
 
 enum prof_status merge_write_capture(struct merge *m)
 {
-    sqlite3_stmt *sql;
+    PROF_FINALIZED sqlite3_stmt *sql = NULL;
     int64_t status, signal;
     exit_of(m, &status, &signal);
     if (!note_filters(m))
@@ -327,6 +322,5 @@ enum prof_status merge_write_capture(struct merge *m)
     bind_known_value(sql, COLUMN_AT(capture, exit_status), status);
     bind_known_value(sql, COLUMN_AT(capture, exit_signal), signal);
     int code = sqlite3_step(sql);
-    sqlite3_finalize(sql);
     return code == SQLITE_DONE ? PROF_OK : merge_write_fail(m);
 }
