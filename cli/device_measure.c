@@ -14,6 +14,7 @@
 #include "cli/command.h"
 #include "cli/device.h"
 #include "cli/installed.h"
+#include "cli/process.h"
 #include "libprof/base/array.h"
 #include "libprof/base/document.h"
 #include "libprof/base/utf8.h"
@@ -100,7 +101,6 @@ static int read_tool(pid_t child, FILE *lines, void (*seen)(void *user, const cJ
     char *line = NULL;
     size_t room = 0;
     ssize_t length;
-    int ending = 0;
     while ((length = getline(&line, &room, lines)) > 0) {
         cJSON *row;
         if (prof_document_parse(line, (size_t)length, MEASURE_PROGRAM, &row, NULL) == PROF_OK)
@@ -109,9 +109,7 @@ static int read_tool(pid_t child, FILE *lines, void (*seen)(void *user, const cJ
     }
     free(line);
     fclose(lines);
-    while (waitpid(child, &ending, 0) < 0 && errno == EINTR)
-        ;
-    return ending;
+    return process_wait(child);
 }
 
 struct reading {

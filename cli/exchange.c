@@ -235,9 +235,7 @@ static void export_by_nsys(const struct cli_command *command, const char *report
                "--output", made, report, (char *)NULL);
         _exit(127);
     }
-    int status = -1;
-    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-    }
+    int status = pid > 0 ? process_wait(pid) : -1;
     if (pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0)
         return;
     if (pid > 0 && !(WIFEXITED(status) && WEXITSTATUS(status) == 127))

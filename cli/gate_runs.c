@@ -14,6 +14,7 @@
 
 #include "cli/command.h"
 #include "cli/gate.h"
+#include "cli/process.h"
 #include "libprof/base/array.h"
 #include "libprof/base/clock.h"
 #include "libprof/base/format.h"
@@ -345,13 +346,11 @@ static void show_output_end(int output)
 static enum prof_status run_to_end(struct gate_recorder *recorder, char *const argv[],
                                    const char *line, struct prof_error *err)
 {
-    int how = 0;
     fflush(NULL);
     if (recorder->output >= 0 && !ftruncate(recorder->output, 0))
         lseek(recorder->output, 0, SEEK_SET);
     pid_t pid = start_watched(argv, recorder->output);
-    while (pid > 0 && waitpid(pid, &how, 0) < 0 && errno == EINTR) {
-    }
+    int how = pid > 0 ? process_wait(pid) : 0;
     child = 0;
     if (pid < 0)
         return prof_fail_errno(err, PROF_SYSTEM, "cannot start a process");

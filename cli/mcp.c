@@ -311,8 +311,7 @@ static bool run_tool(const struct tool *tool, char *const argv[], const cJSON *g
             read_outputs((int[2]){outs[0], errs[0]}, (struct answer *[2]){answer, &complaint});
         if (stopped)
             kill(pid, SIGKILL);
-        while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-            ;
+        status = process_wait(pid);
         if (!stopped && WIFSIGNALED(status))
             stopped = "it was ended by a signal";
     }

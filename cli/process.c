@@ -2,6 +2,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -64,6 +65,7 @@ pid_t process_parent(pid_t pid)
     return stat_field(pid, 4, text, sizeof text) ? (pid_t)strtol(text, NULL, 10) : 0;
 }
 
+/* Read in pieces: an environment may be megabytes. */
 bool process_variable(pid_t pid, const char *name, char *value, size_t size)
 {
     char path[48];
@@ -84,33 +86,16 @@ bool process_variable(pid_t pid, const char *name, char *value, size_t size)
     return found;
 }
 
-/* Does the NUL-separated text hold `wanted`? Read in pieces: an environment may be megabytes. */
-static int environment_holds(pid_t pid, const char *wanted)
+unsigned process_count_with(const char *name, const char *value)
 {
-    char path[48];
-    snprintf(path, sizeof path, "/proc/%ld/environ", (long)pid);
-    FILE *in = fopen(path, "re");
-    if (!in)
-        return 0;
-    char *entry = NULL;
-    size_t size = 0;
-    int found = 0;
-    while (!found && getdelim(&entry, &size, '\0', in) > 0)
-        found = strcmp(entry, wanted) == 0;
-    free(entry);
-    fclose(in);
-    return found;
-}
-
-unsigned process_count_with(const char *variable)
-{
+    char its[PATH_MAX];
     DIR *dir = opendir("/proc");
     unsigned count = 0;
     struct dirent *entry;
     while (dir && (entry = readdir(dir))) {
         pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
-        if (pid > 0 && pid != getpid() && environment_holds(pid, variable))
-            count++;
+        count += pid > 0 && pid != getpid() && process_variable(pid, name, its, sizeof its) &&
+                 !strcmp(its, value);
     }
     if (dir)
         closedir(dir);
@@ -345,6 +330,14 @@ static pid_t watch_stopped(pid_t target)
     return watcher;
 }
 
+int process_wait(pid_t pid)
+{
+    int status = -1;
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+    }
+    return status;
+}
+
 void signals_stop_with(pid_t target, int signal)
 {
     struct sigaction by_default = {.sa_handler = SIG_DFL}, ours;
@@ -361,8 +354,7 @@ void signals_stop_with(pid_t target, int signal)
     stop_asked = 0;
     if (watcher > 0) {
         kill(watcher, SIGKILL);
-        while (waitpid(watcher, NULL, 0) < 0 && errno == EINTR) {
-        }
+        process_wait(watcher);
     }
     /* No stop signal came (a process group without a shell): then none continues us either, and the
      * target is left as its user put it. */
@@ -515,8 +507,7 @@ int spawn_target(char *const argv[], char *const envp[], const struct spawn_hold
     while (got < 0 && errno == EINTR);
     close(ends[0]);
     if (got == (ssize_t)sizeof failed) {
-        while (waitpid(*pid, NULL, 0) < 0 && errno == EINTR) {
-        }
+        process_wait(*pid);
         *in_exec = 1;
         return failed;
     }

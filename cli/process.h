@@ -21,7 +21,7 @@ bool process_variable(pid_t pid, const char *name, char *value, size_t size);
 
 /* How many other processes were started with NAME=VALUE in their environment, as far as we may
  * look: the descendants of a command, also those that its end has orphaned. */
-unsigned process_count_with(const char *variable);
+unsigned process_count_with(const char *name, const char *value);
 
 /* ---- starting the target --------------------------------------------------------------------- */
 
@@ -111,6 +111,9 @@ void signals_remember_end(int wait_status);
 /* Start this program again with other arguments: reads nothing, writes to two descriptors, and at
  * most 4 GB into a file. */
 bool process_spawn_self(char *const argv[], int out, int err, pid_t *pid);
+
+/* Wait for the end of a child; its wait status, -1 where there is no such child. */
+int process_wait(pid_t pid);
 
 /* From now on SIGINT, SIGTERM and SIGHUP end nothing, the second time excepted: cli_interrupted
  * says which one came, 0 = none. */

@@ -13,6 +13,7 @@
 #include "cli/filter.h"
 #include "cli/find_capture.h"
 #include "cli/output_name.h"
+#include "cli/process.h"
 #include "libprof/base/format.h"
 #include "libprof/base/path.h"
 #include "report/report.h"
@@ -358,8 +359,7 @@ static void await_pager(pid_t pager)
     fflush(stdout);
     close(STDOUT_FILENO);
     signal(SIGINT, SIG_IGN);
-    while (waitpid(pager, NULL, 0) < 0 && errno == EINTR) {
-    }
+    process_wait(pager);
 }
 
 static enum prof_status write_standard_output(struct prof_capture *capture,

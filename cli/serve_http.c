@@ -18,6 +18,7 @@
 #include "cli/serve.h"
 #include "libprof/base/clock.h"
 #include "libprof/base/json.h"
+#include "report/html.h"
 #include "report/pack.h"
 
 #if PERFKIT_HAVE_MICROHTTPD
@@ -182,40 +183,6 @@ static bool check_jobs(struct serve_http *http)
 }
 
 /* ---- answers --------------------------------------------------------------------------------- */
-
-static const char live_page[] =
-    "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\">"
-    "<meta name=\"color-scheme\" content=\"light dark\"><link rel=\"icon\" href=\"data:,\">"
-    "<title>perfkit serve</title><style>"
-    "html,body{margin:0;height:100%}body{display:flex;flex-direction:column;"
-    "font:14px system-ui,sans-serif}header{display:flex;gap:1em;align-items:center;"
-    "padding:.4em 1em;border-bottom:1px solid #8888;flex-wrap:wrap}"
-    "iframe{flex:1;border:0;width:100%}</style></head><body><header>"
-    "<output id=\"now\" role=\"status\">connecting ...</output>"
-    "<button id=\"again\">Make the report again</button>"
-    "<label><input type=\"checkbox\" id=\"often\"> every 10 s</label></header>"
-    "<iframe id=\"report\" title=\"report\" src=\"report.html\"></iframe><script>\n"
-    "const $ = id => document.getElementById(id);\n"
-    "let made = Date.now(), heard = made, state = '';\n"
-    "const again = () => { made = Date.now(); $('report').src = 'report.html?' + made; };\n"
-    "$('again').onclick = again;\n"
-    "const events = new EventSource('events');\n"
-    "events.onmessage = event => {\n"
-    "  heard = Date.now();\n"
-    "  const now = JSON.parse(event.data), n = new Intl.NumberFormat('en');\n"
-    "  $('now').textContent = `${now.state}: ${(now.time_ns / 1e9).toFixed(1)} s, ` +\n"
-    "    `${n.format(now.kernels)} kernels (${n.format(Math.round(now.kernels_per_s))} a second), "
-    "` +\n"
-    "    `${n.format(now.memcpys)} memcpys, ${n.format(now.dropped)} records lost`;\n"
-    "  const ended = ['recording', 'closing'].includes(state) && now.state === 'finished';\n"
-    "  state = now.state;\n"
-    "  if (ended || ($('often').checked && state === 'recording' && Date.now() - made > 10000)) "
-    "again();\n"
-    "};\n"
-    "setInterval(() => { if (Date.now() - heard > 10000) $('now').textContent = 'perfkit serve "
-    "does "
-    "not answer'; }, 2000);\n"
-    "</script></body></html>\n";
 
 /* Takes the response. */
 static enum MHD_Result give(struct MHD_Connection *connection, unsigned status,
@@ -396,8 +363,11 @@ static enum MHD_Result answer(void *context, struct MHD_Connection *connection, 
     if (!strcmp(path, "/events"))
         return answer_event(http, connection);
     if (!strcmp(path, "/")) {
+        const struct prof_html_file *live = prof_html_files;
+        while (strcmp(live->name, "live.html") != 0)
+            live++;
         struct MHD_Response *page =
-            text_response(live_page, sizeof live_page - 1, "text/html; charset=utf-8");
+            text_response((const char *)live->bytes, live->length, "text/html; charset=utf-8");
         if (page)
             mhd.add_response_header(page, "Content-Security-Policy",
                                     "default-src 'none'; frame-src 'self'; connect-src 'self'; "

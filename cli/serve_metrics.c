@@ -60,8 +60,8 @@ static void forget_capture(struct serve_metrics *m)
 static int64_t physical_device(const struct tui_model *model, int64_t stream)
 {
     const struct tui_stream *its = tui_model_stream(model, stream);
-    const struct tui_device *device = its ? tui_model_device(model, its->values.device) : NULL;
-    return device ? device->values.physical : 0;
+    const struct prof_device *device = its ? tui_model_device(model, its->values.device) : NULL;
+    return device ? device->physical : 0;
 }
 
 /* NULL: out of memory. */
@@ -239,7 +239,7 @@ static void look_at_devices(struct serve_metrics *m)
     for (size_t i = 0; i < m->device_count; i++)
         m->devices[i].kernels = m->devices[i].other = (struct serve_sum){0};
     for (size_t i = 0; i < model->devices.count; i++) {
-        const struct prof_device *values = &model->devices.data[i].values;
+        const struct prof_device *values = &model->devices.data[i];
         struct serve_device *d =
             values->id == values->physical ? find_serve_device(m, values->id) : NULL;
         if (d)
@@ -323,13 +323,7 @@ bool serve_metrics_watch(struct serve_metrics *m, const struct top_capture *capt
     m->model->window_chosen = true;
     m->model->window_s = 0;
     m->measure = (struct top_measure){.model = m->model};
-    m->health = (struct tui_health){.dropped = PROF_UNKNOWN,
-                                    .spool_bytes = PROF_UNKNOWN,
-                                    .recorder_pid = PROF_UNKNOWN,
-                                    .recorder_cpu = NAN,
-                                    .recorder_bytes = PROF_UNKNOWN,
-                                    .own_cpu = NAN,
-                                    .own_bytes = PROF_UNKNOWN};
+    m->health = tui_health_unknown;
     if (!m->nvml)
         m->nvml = prof_nvml_open();
     return true;

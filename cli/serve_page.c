@@ -79,13 +79,13 @@ struct labels {
 
 static void write_device_labels(const struct serve_metrics *m, struct labels *labels, size_t at)
 {
-    const struct tui_device *its = tui_model_device(m->model, m->devices[at].id);
+    const struct prof_device *its = tui_model_device(m->model, m->devices[at].id);
     char *text = NULL, *own = labels->list[at];
     const size_t room = sizeof labels->list[at];
     size_t size;
     FILE *out = prof_open_memory(&text, &size);
     if (out)
-        prof_report_prometheus_device(out, its ? &its->values : NULL, m->model->info.host);
+        prof_report_prometheus_device(out, its, m->model->info.host);
     bool whole = out && prof_close_stream(out) && size + 40 < room;
     int length = snprintf(own, room, "%s", whole ? text : "gpu=\"n/a\"");
     bool same = false;

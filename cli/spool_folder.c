@@ -289,9 +289,7 @@ unsigned spool_folder_inner(const struct spool_folder *folder, char first[PATH_M
 
 unsigned spool_folder_users(const struct spool_folder *folder)
 {
-    char variable[PATH_MAX + 16];
-    snprintf(variable, sizeof variable, "PERFKIT_DIR=%s", folder->path);
-    return process_count_with(variable);
+    return process_count_with("PERFKIT_DIR", folder->path);
 }
 
 static const char *const fixed_names[] = {OWNER_FILE,   CAPTURE_FILE, LIFECYCLE_FILE,

@@ -20,20 +20,21 @@
 #define DASHBOARD_BYTES (64 << 20) /* of a finished capture: read in less than a second */
 #define READ_AT_ONCE 100           /* ms: what takes longer is read beside the keys */
 
+const struct tui_health tui_health_unknown = {.dropped = PROF_UNKNOWN,
+                                              .spools = PROF_UNKNOWN,
+                                              .spool_bytes = PROF_UNKNOWN,
+                                              .recorder_pid = PROF_UNKNOWN,
+                                              .recorder_cpu = NAN,
+                                              .recorder_bytes = PROF_UNKNOWN,
+                                              .own_cpu = NAN,
+                                              .own_bytes = PROF_UNKNOWN,
+                                              .machine_cpu = NAN};
+
 bool tui_app_make(struct tui_app *app, const char *path, bool ascii)
 {
     *app = (struct tui_app){
         .model = tui_model_new(path), .ascii = ascii, .width = 80, .height = 24, .stale = true};
-    const double unknown = __builtin_nan("");
-    app->health = (struct tui_health){.dropped = PROF_UNKNOWN,
-                                      .spools = PROF_UNKNOWN,
-                                      .spool_bytes = PROF_UNKNOWN,
-                                      .recorder_pid = PROF_UNKNOWN,
-                                      .recorder_cpu = unknown,
-                                      .recorder_bytes = PROF_UNKNOWN,
-                                      .own_cpu = unknown,
-                                      .own_bytes = PROF_UNKNOWN,
-                                      .machine_cpu = unknown};
+    app->health = tui_health_unknown;
     for (int i = 0; i < TUI_VIEWS; i++)
         app->places[i].sort = SIZE_MAX;
     for (int i = 0; i < 2 * TUI_VIEWS; i++)
@@ -239,10 +240,8 @@ enum prof_status tui_app_whole(const struct tui_app *app, struct prof_error *err
 }
 
 /* As many rows next time as fit the time that a look may take. */
-static void adapt(struct tui_app *app, int64_t cost_ns)
+static void adapt(int64_t *rows, int64_t cost_ns)
 {
-    int64_t *rows = tail_rows(app);
-    app->detail_cost_ns = cost_ns;
     if (cost_ns > 2 * DETAIL_NS && *rows > LEAST_TAIL)
         *rows /= 2;
     else if (cost_ns < DETAIL_NS / 3 && *rows < MOST_TAIL)
@@ -324,7 +323,7 @@ static void read_kept(struct tui_app *app, struct tui_view_input *input)
         tui_kept_read_places(&app->kept, look.tail);
     prof_close(look.tail);
     int64_t cost = (int64_t)(prof_now_ns() - now), pause = cost * KEPT_PAUSE;
-    adapt(app, cost);
+    adapt(tail_rows(app), cost);
     *due = now + (uint64_t)(pause > LEAST_KEPT_NS ? pause : LEAST_KEPT_NS);
     fill_with(app, input);
 }
@@ -393,7 +392,7 @@ void tui_app_fill(struct tui_app *app)
     prof_close(input.tail);
     int64_t cost = (int64_t)(prof_now_ns() - now);
     if (opened)
-        adapt(app, cost);
+        adapt(tail_rows(app), cost);
     app->next_detail_ns = now + (uint64_t)cost * DETAIL_PAUSE;
     app->stale = !opened && can_open(app->model);
 }
@@ -437,10 +436,7 @@ static void refresh_dashboard(struct tui_app *app)
     tui_dashboard_read(d, tail, &filter, finished);
     prof_close(tail);
     int64_t cost = (int64_t)(prof_now_ns() - now);
-    if (cost > 2 * DETAIL_NS && d->tail_rows > LEAST_TAIL)
-        d->tail_rows /= 2;
-    else if (cost < DETAIL_NS / 3 && d->tail_rows < MOST_TAIL)
-        d->tail_rows *= 2;
+    adapt(&d->tail_rows, cost);
     d->due_ns = now + (uint64_t)cost * DETAIL_PAUSE + LEAST_KEPT_NS;
 }
 

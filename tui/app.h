@@ -81,7 +81,6 @@ struct tui_app {
     /* As many events of a table as a look at details can afford, by view; then by what it drills
      * into. */
     int64_t tail_rows[2 * TUI_VIEWS];
-    int64_t detail_cost_ns;
     uint64_t next_detail_ns;
     bool stale; /* another view, window or row: details are due at once */
 

@@ -50,8 +50,8 @@ static void sample_busy(struct tui_dashboard *d, const struct tui_model *model)
         memset(d->devices[i].busy_us, 0, sizeof d->devices[i].busy_us);
     for (size_t i = 0; i < model->streams.count; i++) {
         const struct tui_stream *stream = &model->streams.data[i];
-        const struct tui_device *device = tui_model_device(model, stream->values.device);
-        struct tui_device_history *history = device ? history_of(d, device->values.physical) : NULL;
+        const struct prof_device *device = tui_model_device(model, stream->values.device);
+        struct tui_device_history *history = device ? history_of(d, device->physical) : NULL;
         for (int k = 0; history && k < TUI_SPARK; k++) {
             uint32_t sum = history->busy_us[k] + stream->spark_us[k];
             history->busy_us[k] = sum < 1000000 ? sum : 1000000;
@@ -63,8 +63,8 @@ static int64_t live_bytes_of(const struct tui_model *model, int64_t physical)
 {
     int64_t bytes = 0;
     for (size_t i = 0; i < model->memory.count; i++) {
-        const struct tui_device *device = tui_model_device(model, model->memory.data[i].device);
-        if (device && device->values.physical == physical)
+        const struct prof_device *device = tui_model_device(model, model->memory.data[i].device);
+        if (device && device->physical == physical)
             bytes = prof_add(bytes, model->memory.data[i].live_bytes);
     }
     return bytes;
@@ -85,8 +85,8 @@ void tui_dashboard_sample(struct tui_dashboard *d, const struct tui_model *model
                     live_bytes_of(model, d->devices[i].device) / 1024);
     for (size_t i = 0; i < d->device_count && passed > 0; i++) {
         struct tui_device_history *history = &d->devices[i];
-        const struct tui_device *device = tui_model_device(model, history->device);
-        struct prof_nvml_reading r = prof_nvml_read(nvml, device ? device->values.uuid : NULL);
+        const struct prof_device *device = tui_model_device(model, history->device);
+        struct prof_nvml_reading r = prof_nvml_read(nvml, device ? device->uuid : NULL);
         history->power_now_mw = r.power_mw;
         push_sample(history->power_w, passed < TUI_SPARK ? passed : TUI_SPARK,
                     r.power_mw == PROF_UNKNOWN ? 0 : r.power_mw / 1000);
@@ -309,7 +309,7 @@ static void draw_curve(struct tui_grid *grid, int y, const char *label, const ch
 static void draw_device(const struct tui_dashboard *d, const struct tui_model *model,
                         const struct tui_device_history *h, struct tui_grid *grid, int y)
 {
-    const struct tui_device *device = tui_model_device(model, h->device);
+    const struct prof_device *device = tui_model_device(model, h->device);
     double sum = 0;
     int from = d->whole ? 0
                         : TUI_SPARK - (model->window_s && model->window_s < TUI_SPARK
@@ -333,8 +333,7 @@ static void draw_device(const struct tui_dashboard *d, const struct tui_model *m
                     prof_bytes_of(h->total_bytes).text);
     uint32_t cells[TUI_SPARK];
     fit_curve(grid, d->whole, h->busy_us, true, cells);
-    draw_curve(grid, y, device && device->values.title ? device->values.title : "device", now,
-               share, cells, 1e6);
+    draw_curve(grid, y, device && device->title ? device->title : "device", now, share, cells, 1e6);
 }
 
 /* Lines that it takes. */

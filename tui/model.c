@@ -184,13 +184,13 @@ const struct tui_process *tui_model_process(const struct tui_model *model, int64
     return i == SIZE_MAX ? NULL : &model->processes.data[i];
 }
 
-const struct tui_config *tui_model_config(const struct tui_model *model, int64_t id)
+const struct prof_config *tui_model_config(const struct tui_model *model, int64_t id)
 {
     size_t i = prof_index_of(&model->configs, id);
     return i == SIZE_MAX ? NULL : &model->configs.data[i];
 }
 
-const struct tui_device *tui_model_device(const struct tui_model *model, int64_t id)
+const struct prof_device *tui_model_device(const struct tui_model *model, int64_t id)
 {
     size_t i = prof_index_of(&model->devices, id);
     return i == SIZE_MAX ? NULL : &model->devices.data[i];
@@ -221,22 +221,58 @@ static void take_info(struct tui_model *model)
     model->own_info = true;
 }
 
+/* A kind of rows: a struct of ours that begins with what the capture has, whose texts are owned. */
+struct row_kind {
+    size_t row_bytes, value_bytes;
+    const size_t *texts;
+    size_t text_count;
+};
+static const struct row_kind stream_rows = {sizeof(struct tui_stream), sizeof(struct prof_stream),
+                                            ALL(stream_texts)},
+                             process_rows = {sizeof(struct tui_process),
+                                             sizeof(struct prof_process), ALL(process_texts)},
+                             device_rows = {sizeof(struct prof_device), sizeof(struct prof_device),
+                                            ALL(device_texts)};
+
 /* What was summed for a row stays with its id. The lists only grow, at their end. */
+static bool take_rows(void *slot, size_t *count, size_t *capacity, const struct row_kind *kind,
+                      const void *list, size_t number)
+{
+    char *rows;
+    if (!prof_array_room(slot, capacity, number, kind->row_bytes))
+        return false;
+    memcpy(&rows, slot, sizeof rows);
+    for (size_t i = 0; i < number; i++) {
+        char *row = rows + i * kind->row_bytes;
+        if (i < *count)
+            free_own_texts(row, kind->texts, kind->text_count);
+        else
+            memset(row, 0, kind->row_bytes);
+        memcpy(row, (const char *)list + i * kind->value_bytes, kind->value_bytes);
+        own_texts(row, kind->texts, kind->text_count);
+    }
+    *count = number > *count ? number : *count;
+    return true;
+}
+#define TAKE_ROWS(array, kind, list, number)                                                       \
+    take_rows(&(array).data, &(array).count, &(array).capacity, kind, list, number)
+
+static void free_rows(void *rows, size_t count, const struct row_kind *kind)
+{
+    for (size_t i = 0; i < count; i++)
+        free_own_texts((char *)rows + i * kind->row_bytes, kind->texts, kind->text_count);
+}
+
 static bool take_streams(struct tui_model *model)
 {
     const struct prof_stream *list;
-    size_t count = prof_streams(model->capture, &list);
+    size_t known = model->streams.count, count = prof_streams(model->capture, &list);
+    if (!TAKE_ROWS(model->streams, &stream_rows, list, count))
+        return false;
     for (size_t i = 0; i < count; i++) {
-        if (i == model->streams.count) {
-            struct tui_stream *fresh = prof_array_add(&model->streams);
-            if (!fresh)
-                return false;
-            *fresh = (struct tui_stream){.last_second = PROF_UNKNOWN};
-        }
         struct tui_stream *stream = &model->streams.data[i];
-        free_own_texts(&stream->values, ALL(stream_texts));
-        stream->values = list[i];
-        own_texts(&stream->values, ALL(stream_texts));
+        if (i >= known)
+            stream->last_second = PROF_UNKNOWN;
         stream->values.clock = NULL;
         stream->values.api = !list[i].api                     ? NULL
                              : !strcmp(list[i].api, "cuda")   ? "cuda"
@@ -246,43 +282,16 @@ static bool take_streams(struct tui_model *model)
     return true;
 }
 
-static bool take_processes(struct tui_model *model)
+static bool take_processes_and_devices(struct tui_model *model)
 {
-    const struct prof_process *list;
-    size_t count = prof_processes(model->capture, &list);
-    for (size_t i = 0; i < count; i++) {
-        if (i == model->processes.count) {
-            struct tui_process *fresh = prof_array_add(&model->processes);
-            if (!fresh)
-                return false;
-            *fresh = (struct tui_process){0};
-        }
-        struct prof_process *values = &model->processes.data[i].values;
-        free_own_texts(values, ALL(process_texts));
-        *values = list[i];
-        values->birth = NULL;
-        own_texts(values, ALL(process_texts));
-    }
-    return true;
-}
-
-static bool take_devices(struct tui_model *model)
-{
-    const struct prof_device *list;
-    size_t count = prof_devices(model->capture, &list);
-    for (size_t i = 0; i < count; i++) {
-        if (i == model->devices.count) {
-            struct tui_device *fresh = prof_array_add(&model->devices);
-            if (!fresh)
-                return false;
-            *fresh = (struct tui_device){0};
-        }
-        struct prof_device *values = &model->devices.data[i].values;
-        free_own_texts(values, ALL(device_texts));
-        *values = list[i];
-        own_texts(values, ALL(device_texts));
-    }
-    return true;
+    const struct prof_process *processes;
+    const struct prof_device *devices;
+    size_t count = prof_processes(model->capture, &processes);
+    bool ok = TAKE_ROWS(model->processes, &process_rows, processes, count);
+    for (size_t i = 0; i < model->processes.count; i++)
+        model->processes.data[i].values.birth = NULL;
+    count = prof_devices(model->capture, &devices);
+    return ok && TAKE_ROWS(model->devices, &device_rows, devices, count);
 }
 
 /* Configurations never change once they are defined, until there are so many that the last one is
@@ -294,11 +303,9 @@ static bool take_configs(struct tui_model *model)
     if (count && list[count - 1].id == PROF_OTHER_CONFIGS && model->configs.count != count)
         model->configs.count = 0;
     for (size_t i = model->configs.count; i < count; i++) {
-        struct tui_config *fresh = prof_array_add(&model->configs);
-        if (!fresh)
+        if (!prof_array_push(&model->configs, list[i]))
             return false;
-        *fresh = (struct tui_config){.values = list[i]};
-        fresh->values.name = fresh->values.full_name = NULL;
+        model->configs.data[i].name = model->configs.data[i].full_name = NULL;
     }
     return true;
 }
@@ -306,7 +313,7 @@ static bool take_configs(struct tui_model *model)
 static enum prof_status tui_lookups_take(struct tui_model *model, struct prof_error *err)
 {
     take_info(model);
-    return take_streams(model) && take_processes(model) && take_devices(model) &&
+    return take_streams(model) && take_processes_and_devices(model) &&
                    (model->most_cells || take_configs(model))
                ? PROF_OK
                : prof_out_of_memory(err);
@@ -316,12 +323,9 @@ static void tui_lookups_free(struct tui_model *model)
 {
     if (model->own_info)
         free_own_texts(&model->info, ALL(info_texts));
-    for (size_t i = 0; i < model->streams.count; i++)
-        free_own_texts(&model->streams.data[i].values, ALL(stream_texts));
-    for (size_t i = 0; i < model->processes.count; i++)
-        free_own_texts(&model->processes.data[i].values, ALL(process_texts));
-    for (size_t i = 0; i < model->devices.count; i++)
-        free_own_texts(&model->devices.data[i].values, ALL(device_texts));
+    free_rows(model->streams.data, model->streams.count, &stream_rows);
+    free_rows(model->processes.data, model->processes.count, &process_rows);
+    free_rows(model->devices.data, model->devices.count, &device_rows);
     prof_array_free(&model->streams);
     prof_array_free(&model->processes);
     prof_array_free(&model->devices);

@@ -86,11 +86,6 @@ struct tui_cell {
     struct tui_sum total, window;
 };
 
-/* A configuration as it was launched; the lookups die with the connection. */
-struct tui_config {
-    struct prof_config values; /* name and full_name NULL */
-};
-
 /* Operations, or allocations. */
 struct tui_work {
     int64_t count, ns, bytes;
@@ -113,10 +108,6 @@ struct tui_process {
     struct tui_work kernels, copies; /* since the start; copies: memcpys alone */
     struct tui_work window_kernels, window_copies;
     int64_t live_bytes;
-};
-
-struct tui_device {
-    struct prof_device values; /* texts owned */
 };
 
 #define TUI_SIZE_CLASSES 6 /* < 4 KiB, < 64 KiB, < 1 MiB, < 16 MiB, < 256 MiB, more */
@@ -210,10 +201,10 @@ struct tui_model {
 
     PROF_ARRAY(struct tui_kernel) kernels;
     PROF_ARRAY(struct tui_cell) cells;
-    PROF_ARRAY(struct tui_config) configs; /* by id */
-    PROF_ARRAY(struct tui_stream) streams; /* by id */
+    PROF_ARRAY(struct prof_config) configs; /* by id; as launched: name and full_name NULL */
+    PROF_ARRAY(struct tui_stream) streams;  /* by id */
     PROF_ARRAY(struct tui_process) processes;
-    PROF_ARRAY(struct tui_device) devices;
+    PROF_ARRAY(struct prof_device) devices; /* texts owned */
     PROF_ARRAY(struct tui_copies) copies;
     PROF_ARRAY(struct tui_memory) memory;
     PROF_ARRAY(struct tui_allocation) live; /* not freed yet */
@@ -270,9 +261,9 @@ void tui_model_window(struct tui_model *model, unsigned seconds);
 /* Lookups by id; NULL when unknown. */
 const struct tui_stream *tui_model_stream(const struct tui_model *model, int64_t id);
 const struct tui_process *tui_model_process(const struct tui_model *model, int64_t id);
-const struct tui_config *tui_model_config(const struct tui_model *model, int64_t id);
+const struct prof_config *tui_model_config(const struct tui_model *model, int64_t id);
 /* The device's row by id (not physical). */
-const struct tui_device *tui_model_device(const struct tui_model *model, int64_t id);
+const struct prof_device *tui_model_device(const struct tui_model *model, int64_t id);
 
 /* Is it, or was it, being recorded by a process that still lives? */
 bool tui_model_is_live(const struct tui_model *model);

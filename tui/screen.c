@@ -317,15 +317,15 @@ static size_t device_count(const struct tui_model *model)
 {
     size_t count = 0;
     for (size_t i = 0; i < model->devices.count; i++) {
-        int64_t physical = model->devices.data[i].values.physical;
+        int64_t physical = model->devices.data[i].physical;
         bool used = false;
         for (size_t k = 0; k < model->streams.count && !used; k++) {
             const struct tui_stream *stream = &model->streams.data[k];
-            const struct tui_device *device = tui_model_device(model, stream->values.device);
-            used = device && device->values.physical == physical &&
+            const struct prof_device *device = tui_model_device(model, stream->values.device);
+            used = device && device->physical == physical &&
                    (stream->kernels.count > 0 || stream->copies.count > 0);
         }
-        count += used && physical == model->devices.data[i].values.id;
+        count += used && physical == model->devices.data[i].id;
     }
     return count;
 }

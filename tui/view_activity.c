@@ -51,16 +51,16 @@ static bool has_several_devices(const struct tui_model *model)
 {
     bool several = false;
     for (size_t i = 1; i < model->devices.count; i++)
-        several |= model->devices.data[i].values.physical != model->devices.data[0].values.physical;
+        several |= model->devices.data[i].physical != model->devices.data[0].physical;
     return several;
 }
 
 void tui_device_name(const struct tui_model *model, int64_t device, char *out, size_t size)
 {
-    const struct tui_device *d = tui_model_device(model, device);
-    const char *name = !d ? NULL : d->values.label ? d->values.label : d->values.name;
-    if (d && d->values.title && has_several_devices(model))
-        snprintf(out, size, "%s %s", d->values.title, name ? name : "");
+    const struct prof_device *d = tui_model_device(model, device);
+    const char *name = !d ? NULL : d->label ? d->label : d->name;
+    if (d && d->title && has_several_devices(model))
+        snprintf(out, size, "%s %s", d->title, name ? name : "");
     else
         snprintf(out, size, "%s", name ? name : "n/a");
 }
@@ -343,10 +343,10 @@ void tui_fill_memory(struct tui_table *table, const struct tui_view_input *input
     for (size_t i = 0; i < model->memory.count; i++) {
         const struct tui_memory *m = &model->memory.data[i];
         tui_table_row(table, (int64_t)i, 0, TUI_NORMAL);
-        const struct tui_device *device = tui_model_device(model, m->device);
-        bool named = device && device->values.title && has_several_devices(model);
+        const struct prof_device *device = tui_model_device(model, m->device);
+        bool named = device && device->title && has_several_devices(model);
         tui_table_format(table, M_WHAT, "%s%s%s", prof_memory_kind_text(m->kind), named ? ", " : "",
-                         named ? device->values.title : "");
+                         named ? device->title : "");
         tui_table_number(table, M_PID, tui_pid_of(model, m->process));
         tui_table_number(table, M_LIVE, m->live_bytes);
         tui_table_number(table, M_COUNT, m->live_count);

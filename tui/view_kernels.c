@@ -68,15 +68,14 @@ double tui_per_second(const struct tui_model *model, int64_t count)
 static const struct prof_device *device_of_stream(const struct tui_model *model, int64_t stream)
 {
     const struct tui_stream *s = tui_model_stream(model, stream);
-    const struct tui_device *d = s ? tui_model_device(model, s->values.device) : NULL;
-    return d ? &d->values : NULL;
+    const struct prof_device *d = s ? tui_model_device(model, s->values.device) : NULL;
+    return d;
 }
 
 static double tui_occupancy(const struct tui_model *model, const struct tui_cell *cell)
 {
-    const struct tui_config *config = tui_model_config(model, cell->config);
-    return prof_live_occupancy(device_of_stream(model, cell->stream),
-                               config ? &config->values : NULL);
+    const struct prof_config *config = tui_model_config(model, cell->config);
+    return prof_live_occupancy(device_of_stream(model, cell->stream), config);
 }
 
 /* Theoretical occupancy, 0..1; NaN. */
@@ -126,7 +125,7 @@ static void add_kernel_row(struct tui_table *table, const struct tui_view_input 
 {
     const struct tui_model *model = input->model;
     const struct tui_kernel *k = &model->kernels.data[i];
-    const struct tui_config *config = cell ? tui_model_config(model, cell->config) : NULL;
+    const struct prof_config *config = cell ? tui_model_config(model, cell->config) : NULL;
     const struct tui_sum *w = &k->window;
     tui_table_row(table, (int64_t)i, 0, w->count ? TUI_NORMAL : TUI_DIM);
     tui_table_text(table, NAME, *k->name ? k->name : NULL);
@@ -139,8 +138,7 @@ static void add_kernel_row(struct tui_table *table, const struct tui_view_input 
     tui_table_real(table, MEAN, tui_mean(w));
     tui_table_number(table, P95, rounded(tui_quantile(w, 0.95)));
     tui_table_format(table, SHAPE, k->configs > 1 ? "%s +%lld" : "%s",
-                     prof_launch_shape(config ? &config->values : NULL).text,
-                     (long long)k->configs - 1);
+                     prof_launch_shape(config).text, (long long)k->configs - 1);
     tui_table_real(table, OCCUPANCY, cell ? tui_occupancy(model, cell) : NAN);
     add_bound(table, tui_kept_bound(input->kept, k->name));
     tui_table_spark(table, SPARK, k->spark_us, spark_full(k));
@@ -150,8 +148,7 @@ static void add_kernel_row(struct tui_table *table, const struct tui_view_input 
     tui_table_number(table, LEAST, k->total.count ? k->total.min_ns : PROF_UNKNOWN);
     tui_table_number(table, MOST, k->total.count ? k->total.max_ns : PROF_UNKNOWN);
     tui_table_number(table, CONFIGS, k->configs);
-    const struct prof_kernel_row reported = {.name = k->name,
-                                             .config = config ? &config->values : NULL};
+    const struct prof_kernel_row reported = {.name = k->name, .config = config};
     for (size_t c = REPORTED; c < table->column_count; c++)
         tui_table_put(table, c, prof_report_value(NULL, &table->columns[c].column, &reported));
 }
@@ -216,9 +213,8 @@ static void show_cells(struct tui_table *table, const struct tui_model *model, u
     tui_table_line(table, TUI_DIM, "  %-22s %11s %9s %8s %5s %8s %7s  %s", "grid x block", "calls",
                    "time", "mean", "regs", "shared", "occ%", "stream");
     for (size_t i = 0; i < count && i < 20; i++) {
-        const struct tui_config *config = tui_model_config(model, list[i]->config);
+        const struct prof_config *c = tui_model_config(model, list[i]->config);
         const struct tui_stream *stream = tui_model_stream(model, list[i]->stream);
-        const struct prof_config *c = config ? &config->values : NULL;
         int64_t shared = c && c->shared_static != PROF_UNKNOWN && c->shared_dynamic != PROF_UNKNOWN
                              ? prof_add(c->shared_static, c->shared_dynamic)
                              : PROF_UNKNOWN;

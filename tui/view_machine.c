@@ -95,8 +95,8 @@ static int64_t kernel_time(const struct tui_model *model, int64_t physical)
     int64_t sum = 0;
     for (size_t i = 0; i < model->streams.count; i++) {
         const struct tui_stream *s = &model->streams.data[i];
-        const struct tui_device *d = tui_model_device(model, s->values.device);
-        if (d && d->values.physical == physical)
+        const struct prof_device *d = tui_model_device(model, s->values.device);
+        if (d && d->physical == physical)
             sum = prof_add(sum, s->window_kernels.ns);
     }
     return sum;
@@ -183,7 +183,7 @@ void tui_fill_devices(struct tui_table *table, const struct tui_view_input *inpu
     tui_table_begin(table, device_columns, sizeof device_columns / sizeof *device_columns);
     table->sort = D_KERNELS;
     for (size_t i = 0; i < model->devices.count; i++) {
-        const struct prof_device *d = &model->devices.data[i].values;
+        const struct prof_device *d = &model->devices.data[i];
         if (d->physical == d->id) /* else the same hardware, seen by another process */
             has_activity |= add_device(table, input, d).has_activity;
     }

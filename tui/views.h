@@ -20,6 +20,8 @@ struct tui_health {
     double machine_cpu; /* busy share of all processors lately */
 };
 
+extern const struct tui_health tui_health_unknown;
+
 struct tui_view_input {
     struct tui_model *model;
     const struct tui_health *health;
