@@ -12,7 +12,6 @@
 #include "cli/doctor.h"
 #include "cli/installed.h"
 #include "cli/run.h"
-#include "libprof/base/path.h"
 #include "libprof/base/regular.h"
 
 /* ---- CUDA ------------------------------------------------------------------------------------ */

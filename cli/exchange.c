@@ -15,7 +15,7 @@
 #include "cli/process.h"
 #include "cli/find_capture.h"
 #include "libprof/base/format.h"
-#include "libprof/base/path.h"
+#include "libprof/base/regular.h"
 #include "libprof/include/prof.h"
 #include "libprof/store/exchange.h"
 #include "libprof/store/merge.h"

@@ -13,7 +13,7 @@
 #include "cli/gate.h"
 #include "cli/settings.h"
 #include "libprof/base/array.h"
-#include "libprof/base/path.h"
+#include "libprof/base/regular.h"
 
 #define GATE_CONFIG_NAME "perfkit.gate"
 #define GATE_FOLDER ".perfkit"

@@ -14,7 +14,7 @@
 #include "cli/command.h"
 #include "cli/output_name.h"
 #include "libprof/spool/rank.h"
-#include "libprof/base/look.h"
+#include "libprof/base/regular.h"
 #include "report/report.h"
 
 struct name {

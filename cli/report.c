@@ -15,7 +15,7 @@
 #include "cli/output_name.h"
 #include "cli/process.h"
 #include "libprof/base/format.h"
-#include "libprof/base/path.h"
+#include "libprof/base/regular.h"
 #include "report/report.h"
 
 struct report_options {

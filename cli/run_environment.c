@@ -17,7 +17,6 @@
 #include "cli/installed.h"
 #include "cli/process.h"
 #include "cli/run.h"
-#include "libprof/base/path.h"
 #include "libprof/base/regular.h"
 
 static void __attribute__((format(printf, 3, 4)))

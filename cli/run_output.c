@@ -20,7 +20,6 @@
 #include "cli/process.h"
 #include "cli/run.h"
 #include "libprof/base/clock.h"
-#include "libprof/base/path.h"
 #include "libprof/base/regular.h"
 #include "libprof/store/store.h"
 

@@ -14,7 +14,7 @@
 #include "cli/find_capture.h"
 #include "cli/run.h"
 #include "libprof/base/format.h"
-#include "libprof/base/path.h"
+#include "libprof/base/regular.h"
 
 #define LEAST_RING_NS 1000000000u
 #define MOST_NAMES 1000

@@ -15,7 +15,6 @@
 
 #include "cli/process.h"
 #include "cli/spool_folder.h"
-#include "libprof/base/path.h"
 #include "libprof/base/regular.h"
 #include "libprof/spool/control.h"
 #include "libprof/spool/layout.h"

@@ -13,7 +13,7 @@
 #include "cli/find_capture.h"
 #include "cli/installed.h"
 #include "libprof/base/format.h"
-#include "libprof/base/path.h"
+#include "libprof/base/regular.h"
 #include "libprof/include/prof_stack.h"
 
 /* ---- for all commands ------------------------------------------------------------------------ */

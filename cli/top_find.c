@@ -18,7 +18,6 @@
 #include "cli/top.h"
 #include "libprof/base/clock.h"
 #include "libprof/base/format.h"
-#include "libprof/base/path.h"
 #include "libprof/base/regular.h"
 #include "libprof/base/utf8.h"
 #include "libprof/include/prof.h"

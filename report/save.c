@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "libprof/base/path.h"
+#include "libprof/base/regular.h"
 #include "report/pack.h"
 #include "report/writers.h"
 

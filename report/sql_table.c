@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libprof/base/path.h"
+#include "libprof/base/regular.h"
 #include "libprof/base/utf8.h"
 #include "libprof/include/prof_sql.h"
 #include "report/columns.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libprof/base/path.h"
+#include "libprof/base/regular.h"
 #include "libprof/base/utf8.h"
 #include "report/findings.h"
 #include "report/table.h"

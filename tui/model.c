@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "libprof/base/clock.h"
-#include "libprof/base/look.h"
+#include "libprof/base/regular.h"
 #include "libprof/include/prof_stack.h"
 #include "tui/model.h"
 

@@ -5,7 +5,7 @@
 
 #include "libprof/base/clock.h"
 #include "libprof/base/format.h"
-#include "libprof/base/path.h"
+#include "libprof/base/regular.h"
 #include "libprof/base/saturate.h"
 #include "libprof/include/prof_cpu.h"
 #include "libprof/include/prof_stack.h"

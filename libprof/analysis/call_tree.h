@@ -5,6 +5,7 @@
 #define PERFKIT_ANALYSIS_CALL_TREE_H
 
 #include "libprof/analysis/range_index.h"
+#include "libprof/analysis/capture.h"
 
 struct prof_call_recent;
 
@@ -61,5 +62,76 @@ enum prof_status prof_flame_of_work(struct prof_capture *capture, const struct p
 enum prof_status prof_cpu_flame(struct prof_capture *capture, const struct prof_filter *filter,
                                 enum prof_flame_weight weight, struct prof_flame *result,
                                 struct prof_error *err);
+
+/* ---- who made the nodes of graphs (graph_nodes.c) -------------------------------------------- */
+
+/* Which API call made a node of a CUDA graph. What runs are the clones of an instantiated graph;
+ * they lead back to the nodes that the program made, and those to the call that ran on their thread
+ * then. */
+
+struct prof_graph_node {
+    int64_t process, node;
+    int64_t created_by;    /* found: string id of the call's name, 0 = not known */
+    int64_t thread, start; /* while searching: where and when it was made */
+    int64_t call_duration;
+    bool settled;
+};
+
+/* Find the calls of `count` nodes (settled false, the results 0). Reads graph_node a few times and
+ * api_call once, whatever their number. */
+enum prof_status prof_graph_creators(struct prof_capture *capture, struct prof_graph_node **nodes,
+                                     size_t count, struct prof_error *err);
+
+/* Where nodes were made: the stack of a node, or of the one that it was cloned from. Starts as {0};
+ * empty and without cost where no node has a stack. */
+struct prof_node_stack {
+    int64_t process, node, original, stack;
+};
+struct prof_node_stacks {
+    struct prof_map by_key; /* (process, node) mixed -> index */
+    PROF_ARRAY(struct prof_node_stack) list;
+};
+
+enum prof_status prof_node_stacks_read(struct prof_node_stacks *stacks,
+                                       struct prof_capture *capture, struct prof_error *err);
+/* stack.id, 0 = not known. */
+int64_t prof_node_stack_of(const struct prof_node_stacks *stacks, int64_t process, int64_t node);
+void prof_node_stacks_free(struct prof_node_stacks *stacks);
+
+/* ---- operators of PyTorch (pytorch.c) -------------------------------------------------------- */
+
+/* Ranges of PyTorch's operators (perfkit run --pytorch), and which forward operator a call belongs
+ * to, also when it is made in the backward pass. */
+
+struct prof_torch_operator {
+    int64_t sequence; /* PROF_UNKNOWN = it is no operator that autograd counts */
+    int64_t thread, process;
+    uint32_t text; /* number of its name */
+    bool engine;   /* the engine's own range around a backward operator */
+    bool backward; /* inside of one */
+};
+
+struct prof_torch {
+    struct prof_capture *capture;
+    struct prof_map sequences; /* range.id -> sequence number; empty = there are no operators */
+    struct prof_texts texts;
+    struct prof_range_index index; /* a range's number is its operator's */
+    PROF_ARRAY(struct prof_torch_operator) operators;
+    PROF_ARRAY(uint32_t) forward; /* operators by process, sequence, start */
+};
+
+/* Reads ranges, if any of them is an operator: 120 bytes each. The caller keeps a transaction.
+ * Close it also after a failure. */
+enum prof_status prof_torch_open(struct prof_torch *t, struct prof_capture *capture,
+                                 const struct prof_scope *scope, struct prof_error *err);
+void prof_torch_close(struct prof_torch *t);
+
+enum prof_torch_part { PROF_TORCH_OUTSIDE, PROF_TORCH_FORWARD, PROF_TORCH_BACKWARD };
+
+/* In what a call was made. *found: the innermost counted operator around it; for the backward pass
+ * the forward operator of its process that was the last to begin with the same number before it, or
+ * PROF_NO_RANGE where that is not known. */
+enum prof_torch_part prof_torch_find(struct prof_torch *t, int64_t thread, int64_t call_ns,
+                                     uint32_t *found);
 
 #endif

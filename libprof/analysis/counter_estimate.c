@@ -1,8 +1,8 @@
-/* See counter_estimate.h. */
+/* See counters.h. */
 #include <math.h>
 #include <stdlib.h>
 
-#include "libprof/analysis/counter_estimate.h"
+#include "libprof/analysis/counters.h"
 
 #define ARRAYS 11 /* of sums: three tallies, two times four of clusters */
 

@@ -104,7 +104,7 @@ static bool kernel_touch_group(struct walk *walk, const struct prof_event_row *r
     struct counter_work *work = walk->work;
     size_t config = prof_config_index(work->capture, row->config);
     bool known = config != SIZE_MAX, fresh;
-    uint64_t number = known ? work->name_of_config[config] + 1u : 0;
+    uint64_t number = known ? work->kernel_of_config[config] + 1u : 0;
     uint64_t key = (number * work->sources.count + source) << 1 | row->in_scope;
     *group = prof_group_number(&work->group_of, key, &fresh);
     struct counter_group *slot =
@@ -377,29 +377,6 @@ static enum prof_status look_at_order(struct counter_work *work, struct prof_err
     return prof_query_end(work->capture, row, err);
 }
 
-/* Number names, so that configurations of one name are one group. */
-static bool number_configs(struct counter_work *work)
-{
-    size_t count = work->capture->configs.count;
-    struct prof_names names = {0};
-    bool ok = true;
-    work->name_of_config = calloc(count + 1, sizeof *work->name_of_config);
-    for (size_t i = 0; work->name_of_config && ok && i < count; i++) {
-        const char *name = work->capture->configs.data[i].name;
-        uint32_t *known = NULL;
-        work->name_of_config[i] = (uint32_t)i;
-        if (work->by == PROF_BY_CONFIG || !name)
-            continue;
-        known = prof_names_get(&names, name, strlen(name));
-        if (known)
-            work->name_of_config[i] = *known;
-        else
-            ok = prof_names_put(&names, name, strlen(name), (uint32_t)i);
-    }
-    prof_names_free(&names);
-    return ok && work->name_of_config;
-}
-
 enum prof_status counter_touches(struct counter_work *work, struct prof_error *err)
 {
     struct walk walk = {.work = work};
@@ -411,7 +388,8 @@ enum prof_status counter_touches(struct counter_work *work, struct prof_error *e
                                            .started = true,
                                            .in_order = true};
     char sql[160];
-    if (!number_configs(work))
+    work->kernel_of_config = prof_kernel_of_configs(work->capture, work->by == PROF_BY_CONFIG);
+    if (!work->kernel_of_config)
         return prof_out_of_memory(err);
     walk.active = calloc(work->sources.count + 1, sizeof *walk.active);
     enum prof_status status = walk.active ? look_at_order(work, err) : prof_out_of_memory(err);

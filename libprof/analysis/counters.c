@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libprof/analysis/counter_estimate.h"
 #include "libprof/analysis/counters.h"
 #include "libprof/analysis/group.h"
 #include "libprof/base/saturate.h"
@@ -426,7 +425,7 @@ static void free_counters_work(struct work *w)
     prof_array_free(&w->base.touches);
     prof_array_free(&w->base.samples);
     prof_map_free(&w->base.group_of);
-    free(w->base.name_of_config);
+    free(w->base.kernel_of_config);
     prof_array_free(&w->slots);
     free(w->estimates);
     free(w->memory);

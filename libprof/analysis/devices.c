@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "libprof/analysis/capture.h"
-#include "libprof/analysis/occupancy.h"
 #include "libprof/base/saturate.h"
 #include "libprof/wire/command.h"
 

@@ -5,7 +5,6 @@
 
 #include "libprof/analysis/call_tree.h"
 #include "libprof/analysis/events.h"
-#include "libprof/analysis/graph_nodes.h"
 #include "libprof/base/saturate.h"
 
 /* ---- tree ------------------------------------------------------------------------------------ */

@@ -1,9 +1,9 @@
-/* See graph_nodes.h. Nodes are looked up by number until one was not cloned from another, then
+/* See call_tree.h. Nodes are looked up by number until one was not cloned from another, then
  * calls by thread and time. */
 #include <stdlib.h>
 
 #include "libprof/analysis/events.h"
-#include "libprof/analysis/graph_nodes.h"
+#include "libprof/analysis/call_tree.h"
 #include "libprof/analysis/group.h"
 #include "libprof/base/saturate.h"
 

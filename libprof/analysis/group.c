@@ -49,6 +49,25 @@ uint32_t prof_kernel_number(struct prof_texts *texts, const struct prof_capture 
     return number_of_text(texts, name, name ? strlen(name) : 0);
 }
 
+uint32_t *prof_kernel_of_configs(const struct prof_capture *capture, bool apart)
+{
+    size_t count = capture->configs.count;
+    uint32_t *kernels = calloc(count + 1, sizeof *kernels);
+    struct prof_names names = {0};
+    bool ok = kernels != NULL;
+    for (size_t i = 0; ok && i < count; i++) {
+        const char *name = capture->configs.data[i].name;
+        uint32_t *known = apart || !name ? NULL : prof_names_get(&names, name, strlen(name));
+        kernels[i] = known ? *known : (uint32_t)i;
+        if (!apart && name && !known)
+            ok = prof_names_put(&names, name, strlen(name), (uint32_t)i);
+    }
+    prof_names_free(&names);
+    if (!ok)
+        free(kernels);
+    return ok ? kernels : NULL;
+}
+
 uint32_t prof_group_number(struct prof_map *map, uint64_t key, bool *fresh)
 {
     uint64_t *known = prof_map_get(map, key);

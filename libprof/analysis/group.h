@@ -25,6 +25,10 @@ void prof_texts_free(struct prof_texts *texts);
 uint32_t prof_kernel_number(struct prof_texts *texts, const struct prof_capture *capture,
                             int64_t config);
 
+/* What counts as one kernel: of each index of capture->configs the first one with its name, also of
+ * those without a name; with `apart` its own. Free it. NULL: out of memory. */
+uint32_t *prof_kernel_of_configs(const struct prof_capture *capture, bool apart);
+
 /* Numbers for 64-bit keys: 0, 1, 2 ... in order of first sight; *fresh is set for a new one.
  * PROF_NO_GROUP: out of memory. */
 uint32_t prof_group_number(struct prof_map *map, uint64_t key, bool *fresh);

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "libprof/analysis/events.h"
-#include "libprof/analysis/graph_nodes.h"
+#include "libprof/analysis/call_tree.h"
 #include "libprof/analysis/group.h"
 #include "libprof/analysis/scope.h"
 #include "libprof/base/saturate.h"

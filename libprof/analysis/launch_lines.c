@@ -4,8 +4,7 @@
 #include <stdlib.h>
 
 #include "libprof/analysis/events.h"
-#include "libprof/analysis/graph_nodes.h"
-#include "libprof/analysis/pytorch_operators.h"
+#include "libprof/analysis/call_tree.h"
 #include "libprof/base/saturate.h"
 #include "libprof/include/prof_stack.h"
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "libprof/analysis/events.h"
-#include "libprof/analysis/occupancy.h"
+#include "libprof/analysis/capture.h"
 #include "libprof/include/prof_events.h"
 
 enum prof_status prof_live_begin(struct prof_capture *capture, struct prof_error *err)

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "libprof/analysis/events.h"
-#include "libprof/analysis/pytorch_operators.h"
+#include "libprof/analysis/call_tree.h"
 #include "libprof/base/saturate.h"
 #include "libprof/base/utf8.h"
 #include "libprof/gpu/names.h"

@@ -21,9 +21,7 @@ struct prof_roofline_gather {
     struct prof_capture *capture;
     const struct prof_filter *filter;
     enum prof_roofline_group by;
-    struct prof_names names; /* kernel name -> number, from 1; 0 = kernels without a name */
-    uint32_t name_count;
-    uint32_t *name_of_config; /* number + 1, per index of capture->configs; 0 = not looked up yet */
+    uint32_t *kernel_of_config; /* prof_kernel_of_configs */
     struct prof_map by_key;
     PROF_ARRAY(struct gathered) points;
     struct prof_declared declared;
@@ -31,45 +29,15 @@ struct prof_roofline_gather {
     struct prof_exact exact;
 };
 
-static uint32_t name_number(struct prof_roofline_gather *w, const struct prof_config *config)
-{
-    size_t length = config && config->name ? strlen(config->name) : 0;
-    uint32_t *known = length ? prof_names_get(&w->names, config->name, length) : NULL;
-    if (known || !length)
-        return known ? *known : 0;
-    if (!prof_names_put(&w->names, config->name, length, w->name_count + 1))
-        return PROF_NO_GROUP;
-    return ++w->name_count;
-}
-
-/* By name through a table of configurations: a lookup of text for each kernel would be slow. */
-static uint32_t roofline_subject(struct prof_roofline_gather *w, size_t index,
-                                 const struct prof_config *config)
-{
-    if (w->by == PROF_ROOFLINE_CONFIGS)
-        return (uint32_t)index;
-    uint32_t *slot = &w->name_of_config[index];
-    if (!*slot) {
-        uint32_t number = name_number(w, config);
-        if (number == PROF_NO_GROUP)
-            return PROF_NO_GROUP;
-        *slot = number + 1;
-    }
-    return *slot - 1;
-}
-
 static uint32_t point_of(struct prof_roofline_gather *w, int64_t config_id, int64_t device)
 {
     size_t place = device ? prof_index_of(&w->capture->devices, device) + 1 : 0;
     size_t index = prof_config_index(w->capture, config_id);
     const struct prof_config *config = index == SIZE_MAX ? NULL : &w->capture->configs.data[index];
-    if (!config)
-        index = w->capture->configs.count;
-    uint32_t subject = roofline_subject(w, index, config);
-    bool fresh = false;
-    uint32_t number = subject == PROF_NO_GROUP
-                          ? PROF_NO_GROUP
-                          : prof_group_number(&w->by_key, (uint64_t)subject << 32 | place, &fresh);
+    bool known = config && (w->by == PROF_ROOFLINE_CONFIGS || (config->name && *config->name));
+    uint64_t subject = known ? w->kernel_of_config[index] : w->capture->configs.count;
+    bool fresh;
+    uint32_t number = prof_group_number(&w->by_key, subject << 32 | place, &fresh);
     if (number == PROF_NO_GROUP)
         return PROF_NO_GROUP;
     if (fresh) {
@@ -186,8 +154,8 @@ enum prof_status prof_roofline_gather_open(struct prof_roofline_gather **gather,
     w->capture = capture;
     w->filter = filter;
     w->by = by;
-    w->name_of_config = calloc(capture->configs.count + 1, sizeof *w->name_of_config);
-    if (!w->name_of_config)
+    w->kernel_of_config = prof_kernel_of_configs(capture, by == PROF_ROOFLINE_CONFIGS);
+    if (!w->kernel_of_config)
         return prof_out_of_memory(err);
     PROF_TRY(prof_begin(capture, err));
     enum prof_status status = prof_declared_open(&w->declared, capture, err);
@@ -201,9 +169,8 @@ void prof_roofline_gather_close(struct prof_roofline_gather *w)
     if (!w)
         return;
     prof_array_free(&w->points);
-    free(w->name_of_config);
+    free(w->kernel_of_config);
     prof_map_free(&w->by_key);
-    prof_names_free(&w->names);
     prof_declared_close(&w->declared);
     prof_roofline_counters_close(&w->counters);
     prof_exact_free(&w->exact);

@@ -9,7 +9,7 @@
 #include "libprof/analysis/capture.h"
 #include "libprof/analysis/group.h"
 #include "libprof/analysis/scope.h"
-#include "libprof/base/path.h"
+#include "libprof/base/regular.h"
 #include "libprof/include/prof_stalls.h"
 #include "libprof/wire/sampler.h"
 

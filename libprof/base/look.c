@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "libprof/base/array.h"
-#include "libprof/base/look.h"
 #include "libprof/base/regular.h"
 
 static pthread_mutex_t look_lock = PTHREAD_MUTEX_INITIALIZER;

@@ -1,5 +1,5 @@
 /* Opening a file by a name that another program may have made: a FIFO would wait for its other end
- * for ever, a device is no file. */
+ * for ever, a device is no file. Then names of files, and looks at files that SQLite has open. */
 #ifndef PERFKIT_BASE_REGULAR_H
 #define PERFKIT_BASE_REGULAR_H
 
@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <stddef.h>
 
 #include "libprof/base/error.h"
 
@@ -93,5 +94,43 @@ static inline enum prof_status prof_replaceable(const char *path, struct prof_er
         return prof_fail(err, PROF_INVALID, "%s is not a regular file: give another name", path);
     return PROF_OK;
 }
+
+/* ---- names ----------------------------------------------------------------------------------- */
+
+/* Names of files and their parts. */
+
+/* Does `name` end with `ending`, and have more in front of it? */
+static inline bool prof_ends_with(const char *name, const char *ending)
+{
+    size_t length = strlen(name), tail = strlen(ending);
+    return length > tail && !strcmp(name + length - tail, ending);
+}
+
+/* What is behind the last '/'; the whole where there is none. */
+static inline const char *prof_file_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* ---- looks at files that SQLite has open (look.c) -------------------------------------------- */
+
+/* Reading a few bytes of a file that SQLite may have open in this process.
+ *
+ * When a process closes any descriptor of a file, all POSIX locks that the process has on the file
+ * are gone (fcntl(2), "Advisory record locking"), SQLite's too. A writer in another process then
+ * sees no reader and ends the capture under it. So a descriptor of a file that the process has open
+ * once more, also by another library, stays open until that one is closed. Thread-safe. */
+
+/* As prof_open_regular for reading, from the file's begin on. The descriptor may be one that an
+ * earlier look left open; close it by prof_look_close only. */
+int prof_look_open(int folder, const char *path);
+/* Keeps errno. -1: only closes what earlier looks left open and may be closed by now, as after
+ * closing a database. */
+void prof_look_close(int fd);
+
+/* Around an opening by SQLite: no look is closed between the opening and the first lock. */
+void prof_look_hold(void);
+void prof_look_release(void);
 
 #endif

@@ -10,7 +10,7 @@
 
 #include <sqlite3.h>
 
-#include "libprof/base/look.h"
+#include "libprof/base/regular.h"
 #include "libprof/store/capture_file.h"
 #include "libprof/store/schema.h"
 #include "libprof/store/store.h"

@@ -32,7 +32,7 @@ bool capture_is_written_here(const char *path);
 int64_t capture_side_bytes(const char *path, const char *suffix);
 void capture_remove_side_files(const char *path);
 
-/* sqlite3_open_v2 of a capture, apart from looks at it in other threads (libprof/base/look.h). */
+/* sqlite3_open_v2 of a capture, apart from looks at it in other threads (libprof/base/regular.h). */
 int capture_open_database(const char *path, struct sqlite3 **db, int flags);
 
 /* The folder of a path, by sqlite3_malloc. */

@@ -2,7 +2,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "libprof/base/path.h"
+#include "libprof/base/regular.h"
 #include "libprof/store/health.h"
 #include "libprof/wire/record.h"
 

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "libprof/base/clock.h"
-#include "libprof/base/path.h"
+#include "libprof/base/regular.h"
 #include "libprof/store/ingest_private.h"
 
 #define BATCH_RECORDS 262144u

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libprof/base/path.h"
 #include "libprof/base/regular.h"
 #include "libprof/store/ingest_private.h"
 #include "libprof/store/ingest_stack.h"

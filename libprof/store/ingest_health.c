@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "libprof/base/format.h"
-#include "libprof/base/path.h"
 #include "libprof/base/regular.h"
 #include "libprof/store/ingest_private.h"
 

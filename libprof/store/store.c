@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "libprof/base/clock.h"
-#include "libprof/base/look.h"
 #include "libprof/base/regular.h"
 #include "libprof/store/capture_file.h"
 #include "libprof/store/schema.h"

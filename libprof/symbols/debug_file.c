@@ -5,7 +5,7 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "libprof/base/path.h"
+#include "libprof/base/regular.h"
 #include "libprof/symbols/symbols.h"
 
 #define SYSTEM_FOLDER "/usr/lib/debug"

@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "libprof/analysis/rules/judge.h"
-#include "libprof/analysis/occupancy.h"
+#include "libprof/analysis/capture.h"
 #include "libprof/base/format.h"
 #include "libprof/gpu/names.h"
 

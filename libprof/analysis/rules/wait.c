@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "libprof/analysis/rules/judge.h"
-#include "libprof/analysis/occupancy.h"
+#include "libprof/analysis/capture.h"
 #include "libprof/base/format.h"
 #include "libprof/base/saturate.h"
 #include "libprof/gpu/names.h"

@@ -10,7 +10,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "libprof/base/path.h"
 #include "libprof/base/regular.h"
 #include "libprof/store/exchange/parts.h"
 #include "libprof/store/store.h"

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "libprof/base/path.h"
+#include "libprof/base/regular.h"
 #include "libprof/store/capture_file.h"
 #include "libprof/store/exchange/nsys.h"
 #include "libprof/store/exchange/trace.h"

@@ -3,7 +3,7 @@
  * are not written again: a thousand ranks of one program have the same ones. */
 #include <string.h>
 
-#include "libprof/base/path.h"
+#include "libprof/base/regular.h"
 #include "libprof/store/merge/parts.h"
 
 struct copy {
