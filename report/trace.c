@@ -1,7 +1,6 @@
 /* Walks a capture and gives it to a sink; see trace.h. */
 #include <errno.h>
 #include <math.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -365,84 +364,38 @@ enum prof_status prof_trace_write(struct prof_trace *t, struct prof_error *err)
 
 struct behind {
     FILE *out;
-    pthread_t thread;
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
-    size_t filled, written; /* pieces so far, by each side */
-    bool closing;
-    int error; /* errno of `out`; 0 = all well */
+    struct prof_report_ring ring; /* of pieces */
+    int error;                    /* errno of `out`, before the ring is stopped; 0 = all well */
     size_t counts[PIECES];
     char pieces[PIECES][PIECE_BYTES];
 };
 
-bool prof_report_thread(pthread_t *thread, void *(*run)(void *), void *argument)
-{
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    bool started = pthread_create(thread, NULL, run, argument) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return started;
-}
-
-static int write_piece(struct behind *b, size_t piece)
-{
-    errno = 0;
-    if (fwrite(b->pieces[piece], 1, b->counts[piece], b->out) == b->counts[piece])
-        return 0;
-    return errno ? errno : EIO;
-}
-
-/* After an error the rest is thrown away: no thread waits for room that never comes. */
+/* After an error nothing more is wanted: no thread waits for room that never comes. */
 static void *write_behind(void *argument)
 {
     struct behind *b = argument;
-    pthread_mutex_lock(&b->lock);
-    for (;;) {
-        while (b->filled == b->written && !b->closing)
-            pthread_cond_wait(&b->changed, &b->lock);
-        if (b->filled == b->written)
-            break;
-        if (!b->error) {
-            pthread_mutex_unlock(&b->lock);
-            int error = write_piece(b, b->written % PIECES);
-            pthread_mutex_lock(&b->lock);
-            b->error = error;
-        }
-        b->written++;
-        pthread_cond_signal(&b->changed);
+    size_t slot;
+    while (!b->error && prof_report_ring_next(&b->ring, &slot)) {
+        errno = 0;
+        if (fwrite(b->pieces[slot], 1, b->counts[slot], b->out) != b->counts[slot])
+            b->error = errno ? errno : EIO;
+        prof_report_ring_change(&b->ring, b->error ? PROF_RING_STOPPED : PROF_RING_TAKEN);
     }
-    pthread_mutex_unlock(&b->lock);
     return NULL;
-}
-
-/* Hand over one piece; false, with errno, after an error. */
-static bool queue_piece(struct behind *b, const char *data, size_t size)
-{
-    pthread_mutex_lock(&b->lock);
-    while (b->filled - b->written == PIECES)
-        pthread_cond_wait(&b->changed, &b->lock);
-    int error = b->error;
-    pthread_mutex_unlock(&b->lock);
-    if (error) {
-        errno = error;
-        return false;
-    }
-    memcpy(b->pieces[b->filled % PIECES], data, size); /* the writer's own until it is filled */
-    pthread_mutex_lock(&b->lock);
-    b->counts[b->filled % PIECES] = size;
-    b->filled++;
-    pthread_cond_signal(&b->changed);
-    pthread_mutex_unlock(&b->lock);
-    return true;
 }
 
 static ssize_t queue_pieces(void *cookie, const char *data, size_t size)
 {
-    for (size_t done = 0; done < size;) {
+    struct behind *b = cookie;
+    for (size_t done = 0, slot; done < size;) {
         size_t now = size - done < PIECE_BYTES ? size - done : PIECE_BYTES;
-        if (!queue_piece(cookie, data + done, now))
+        if (!prof_report_ring_room(&b->ring, &slot)) {
+            errno = b->error;
             return 0; /* an error, to stdio */
+        }
+        memcpy(b->pieces[slot], data + done, now);
+        b->counts[slot] = now;
+        prof_report_ring_change(&b->ring, PROF_RING_FILLED);
         done += now;
     }
     return (ssize_t)size;
@@ -451,14 +404,9 @@ static ssize_t queue_pieces(void *cookie, const char *data, size_t size)
 static int finish_thread_writer(void *cookie)
 {
     struct behind *b = cookie;
-    pthread_mutex_lock(&b->lock);
-    b->closing = true;
-    pthread_cond_signal(&b->changed);
-    pthread_mutex_unlock(&b->lock);
-    pthread_join(b->thread, NULL);
+    prof_report_ring_change(&b->ring, PROF_RING_ENDED);
+    prof_report_ring_join(&b->ring);
     int error = b->error;
-    pthread_cond_destroy(&b->changed);
-    pthread_mutex_destroy(&b->lock);
     free(b);
     errno = error;
     return error ? -1 : 0;
@@ -470,14 +418,8 @@ FILE *prof_report_behind(FILE *out)
     if (!b)
         return NULL;
     b->out = out;
-    b->filled = b->written = 0;
-    b->closing = false;
     b->error = 0;
-    pthread_mutex_init(&b->lock, NULL);
-    pthread_cond_init(&b->changed, NULL);
-    if (!prof_report_thread(&b->thread, write_behind, b)) {
-        pthread_cond_destroy(&b->changed);
-        pthread_mutex_destroy(&b->lock);
+    if (!prof_report_ring_start(&b->ring, PIECES, write_behind, b)) {
         free(b);
         return NULL;
     }

@@ -9,7 +9,6 @@
 #ifndef PERFKIT_REPORT_TRACE_H
 #define PERFKIT_REPORT_TRACE_H
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -124,6 +123,7 @@ struct prof_trace_ranges {
     PROF_ARRAY(struct prof_trace_range) all;
     PROF_ARRAY(struct prof_trace_projection) projections;
     PROF_ARRAY(struct prof_trace_thread_ranges) threads;
+    size_t most_lanes;         /* that ranges of one thread take */
     struct prof_map thread_of; /* prof_thread.id -> index in threads */
 };
 
@@ -145,9 +145,6 @@ void prof_trace_ranges_sort(struct prof_trace_ranges *ranges);
 void prof_trace_ranges_free(struct prof_trace_ranges *ranges);
 
 /* ---- writing behind -------------------------------------------------------------------------- */
-
-/* Start `run`, with all signals blocked. False: there is no thread to be had. */
-bool prof_report_thread(pthread_t *thread, void *(*run)(void *), void *argument);
 
 /* A stream whose data a thread writes to `out` (borrowed), up to a megabyte behind: for writers who
  * are busy with what they write. An error of `out` is returned, with its errno, by a later write or

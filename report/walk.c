@@ -5,10 +5,10 @@
  * First fit keeps the outermost slices on the first lane, which is what a reader expects. As many
  * lanes as slices overlap may be 2, or, where ranges are inside each other, as deep as these:
  * disjoint slices find theirs by bisection. */
+#include <signal.h>
 #include <stdlib.h>
 
 #include "report/walk.h"
-#include "report/trace.h"
 
 /* More events than this at one nanosecond are sorted piece by piece. */
 #define BATCH 256
@@ -37,20 +37,17 @@ struct prof_report_walk {
     struct prof_event *batch[BATCH + 1];    /* of one start; behind them the event read ahead */
     struct prof_event events_of[BATCH + 1]; /* what they point at: events are large to copy */
 
-    /* Reading ahead, when `ahead`; `taken` changes once a block. */
+    /* Reading ahead, when `ahead`; the ring changes once a block. */
     char apart[APART];
     bool ahead;
-    pthread_t reader;
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
-    struct block *blocks; /* a ring */
-    size_t filled, taken; /* blocks so far, by each side */
-    bool ended, stopped;  /* the reader has no more; no more is wanted */
+    struct prof_report_ring ring; /* of blocks */
+    struct block *blocks;
 
     /* The side that wants the events. */
     char apart_too[APART];
     int64_t done;
-    size_t place; /* in the block that is being read from */
+    const struct block *block; /* that is being read from; NULL = none */
+    size_t place;              /* in it */
     char apart_from_others[APART];
 };
 
@@ -113,89 +110,104 @@ static const struct prof_event *read_next(struct prof_report_walk *walk)
     return walk->batch[walk->at++];
 }
 
-/* ---- reading ahead --------------------------------------------------------------------------- */
+/* ---- a ring between two threads -------------------------------------------------------------- */
 
-/* Wait until there is a block to fill; false when no more is wanted. */
-static bool wait_for_room(struct prof_report_walk *walk)
+bool prof_report_ring_start(struct prof_report_ring *ring, size_t slots, void *(*run)(void *),
+                            void *argument)
 {
-    pthread_mutex_lock(&walk->lock);
-    while (!walk->stopped && walk->filled - walk->taken == BLOCKS)
-        pthread_cond_wait(&walk->changed, &walk->lock);
-    bool go_on = !walk->stopped;
-    pthread_mutex_unlock(&walk->lock);
+    sigset_t all, before;
+    *ring = (struct prof_report_ring){.slots = slots};
+    pthread_mutex_init(&ring->lock, NULL);
+    pthread_cond_init(&ring->changed, NULL);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    bool started = pthread_create(&ring->thread, NULL, run, argument) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (!started) {
+        pthread_cond_destroy(&ring->changed);
+        pthread_mutex_destroy(&ring->lock);
+    }
+    return started;
+}
+
+bool prof_report_ring_room(struct prof_report_ring *ring, size_t *slot)
+{
+    pthread_mutex_lock(&ring->lock);
+    while (!ring->stopped && ring->filled - ring->taken == ring->slots)
+        pthread_cond_wait(&ring->changed, &ring->lock);
+    bool go_on = !ring->stopped;
+    *slot = ring->filled % ring->slots;
+    pthread_mutex_unlock(&ring->lock);
     return go_on;
 }
 
-static void publish_block(struct prof_report_walk *walk, bool ended)
+bool prof_report_ring_next(struct prof_report_ring *ring, size_t *slot)
 {
-    pthread_mutex_lock(&walk->lock);
-    walk->filled++;
-    walk->ended = ended;
-    pthread_cond_signal(&walk->changed);
-    pthread_mutex_unlock(&walk->lock);
+    pthread_mutex_lock(&ring->lock);
+    while (ring->filled == ring->taken && !ring->ended)
+        pthread_cond_wait(&ring->changed, &ring->lock);
+    bool any = ring->filled != ring->taken;
+    *slot = ring->taken % ring->slots;
+    pthread_mutex_unlock(&ring->lock);
+    return any;
 }
+
+void prof_report_ring_change(struct prof_report_ring *ring, enum prof_report_ring_change change)
+{
+    pthread_mutex_lock(&ring->lock);
+    ring->filled += change == PROF_RING_FILLED;
+    ring->taken += change == PROF_RING_TAKEN;
+    ring->ended |= change == PROF_RING_ENDED;
+    ring->stopped |= change == PROF_RING_STOPPED;
+    pthread_cond_signal(&ring->changed);
+    pthread_mutex_unlock(&ring->lock);
+}
+
+void prof_report_ring_join(struct prof_report_ring *ring)
+{
+    pthread_join(ring->thread, NULL);
+    pthread_cond_destroy(&ring->changed);
+    pthread_mutex_destroy(&ring->lock);
+}
+
+/* ---- reading ahead --------------------------------------------------------------------------- */
 
 static void *read_ahead(void *argument)
 {
     struct prof_report_walk *walk = argument;
-    bool more = true;
-    while (more && wait_for_room(walk)) {
-        struct block *block = &walk->blocks[walk->filled % BLOCKS];
-        const struct prof_event *event = NULL;
+    const struct prof_event *event = NULL;
+    size_t slot;
+    do {
+        if (!prof_report_ring_room(&walk->ring, &slot))
+            return NULL;
+        struct block *block = &walk->blocks[slot];
         for (block->count = 0; block->count < BLOCK && (event = read_next(walk)); block->count++)
             block->events[block->count] = *event;
-        more = event != NULL;
-        publish_block(walk, !more);
-    }
+        prof_report_ring_change(&walk->ring, PROF_RING_FILLED);
+    } while (event);
+    prof_report_ring_change(&walk->ring, PROF_RING_ENDED);
     return NULL;
-}
-
-/* The block in front of the one that is given back; NULL at the end. */
-static const struct block *next_block(struct prof_report_walk *walk, bool give_back)
-{
-    const struct block *block = NULL;
-    pthread_mutex_lock(&walk->lock);
-    if (give_back) {
-        walk->taken++;
-        pthread_cond_signal(&walk->changed);
-    }
-    while (walk->filled == walk->taken && !walk->ended)
-        pthread_cond_wait(&walk->changed, &walk->lock);
-    if (walk->filled != walk->taken)
-        block = &walk->blocks[walk->taken % BLOCKS];
-    pthread_mutex_unlock(&walk->lock);
-    return block;
 }
 
 static const struct prof_event *next_ahead(struct prof_report_walk *walk)
 {
-    const struct block *block = &walk->blocks[walk->taken % BLOCKS];
-    if (walk->place == 0 || walk->place == block->count) {
-        block = next_block(walk, walk->place != 0);
+    size_t slot;
+    if (!walk->block || walk->place == walk->block->count) {
+        if (walk->block)
+            prof_report_ring_change(&walk->ring, PROF_RING_TAKEN);
+        bool any = prof_report_ring_next(&walk->ring, &slot);
+        walk->block = any && walk->blocks[slot].count ? &walk->blocks[slot] : NULL;
         walk->place = 0;
-        if (!block || !block->count)
+        if (!walk->block)
             return NULL;
     }
-    return &block->events[walk->place++];
+    return &walk->block->events[walk->place++];
 }
 
 void prof_report_walk_ahead(struct prof_report_walk *walk)
 {
     walk->blocks = malloc(BLOCKS * sizeof *walk->blocks);
-    if (!walk->blocks)
-        return;
-    pthread_mutex_init(&walk->lock, NULL);
-    pthread_cond_init(&walk->changed, NULL);
-    walk->ahead = prof_report_thread(&walk->reader, read_ahead, walk);
-}
-
-static void stop_ahead(struct prof_report_walk *walk)
-{
-    pthread_mutex_lock(&walk->lock);
-    walk->stopped = true;
-    pthread_cond_signal(&walk->changed);
-    pthread_mutex_unlock(&walk->lock);
-    pthread_join(walk->reader, NULL);
+    walk->ahead = walk->blocks && prof_report_ring_start(&walk->ring, BLOCKS, read_ahead, walk);
 }
 
 const struct prof_event *prof_report_walk_next(struct prof_report_walk *walk)
@@ -209,13 +221,11 @@ enum prof_status prof_report_walk_close(struct prof_report_walk *walk, struct pr
 {
     if (!walk)
         return PROF_OK;
-    if (walk->ahead)
-        stop_ahead(walk);
-    if (walk->blocks) {
-        pthread_cond_destroy(&walk->changed);
-        pthread_mutex_destroy(&walk->lock);
-        free(walk->blocks);
+    if (walk->ahead) {
+        prof_report_ring_change(&walk->ring, PROF_RING_STOPPED);
+        prof_report_ring_join(&walk->ring);
     }
+    free(walk->blocks);
     enum prof_status status = prof_events_close(walk->events, err);
     free(walk);
     return status;

@@ -7,6 +7,7 @@
 #ifndef PERFKIT_REPORT_WALK_H
 #define PERFKIT_REPORT_WALK_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -33,6 +34,34 @@ const struct prof_event *prof_report_walk_next(struct prof_report_walk *walk);
 
 /* PROF_OK, or what ended the walk early. NULL allowed. */
 enum prof_status prof_report_walk_close(struct prof_report_walk *walk, struct prof_error *err);
+
+/* ---- a ring between two threads -------------------------------------------------------------- */
+
+/* Slots that one thread fills and another takes, in order. */
+struct prof_report_ring {
+    pthread_t thread; /* the other side's */
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    size_t slots, filled, taken; /* slots so far, by each side */
+    bool ended, stopped;         /* there will be no more; no more is wanted */
+};
+enum prof_report_ring_change {
+    PROF_RING_FILLED,
+    PROF_RING_TAKEN,
+    PROF_RING_ENDED,
+    PROF_RING_STOPPED,
+};
+
+/* Start `run` as the other side, with all signals blocked. False: there is no thread to be had. */
+bool prof_report_ring_start(struct prof_report_ring *ring, size_t slots, void *(*run)(void *),
+                            void *argument);
+/* Wait for a slot to fill; false: no more is wanted. Or for one to take; false: there is no more.
+ */
+bool prof_report_ring_room(struct prof_report_ring *ring, size_t *slot);
+bool prof_report_ring_next(struct prof_report_ring *ring, size_t *slot);
+void prof_report_ring_change(struct prof_report_ring *ring, enum prof_report_ring_change change);
+/* Wait until the other side has ended. */
+void prof_report_ring_join(struct prof_report_ring *ring);
 
 /* ---- lanes ----------------------------------------------------------------------------------- */
 
