@@ -1,7 +1,8 @@
-/* Reads the events of the HTML timeline and keeps their number within what a page can hold. When
- * there are too many, neighbours in a row that fit together into a span of merge_ns become one
- * block; merge_ns grows until it is enough. So the densest places merge first, long events and
- * lonely ones stay as they are, and one pass over the capture in bounded memory does it. */
+/* Reads the events of the HTML timeline, with NVTX ranges as they are on the device, and keeps
+ * their number within what a page can hold. When there are too many, neighbours in a row that fit
+ * together into a span of merge_ns become one block; merge_ns grows until it is enough. So the
+ * densest places merge first, long events and lonely ones stay as they are, and one pass over the
+ * capture in bounded memory does it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,12 +11,12 @@
 #include "libprof/include/prof_cpu.h"
 #include "report/html.h"
 #include "report/html_events.h"
-#include "report/walk.h"
+#include "report/trace.h"
 
 #define KINDS 16 /* numbers of links: record_id * KINDS + record_kind */
 
-bool prof_html_add_track(struct prof_html_events *e, enum prof_html_lane lane, int64_t id,
-                         int64_t process, uint32_t *index)
+static bool add_track(struct prof_html_events *e, enum prof_html_lane lane, int64_t id,
+                      int64_t process, uint32_t *index)
 {
     uint64_t key = (uint64_t)id * 8 + (uint64_t)lane;
     const uint64_t *known = prof_map_get(&e->track_index, key);
@@ -218,7 +219,7 @@ static bool add_event_stack(struct prof_html_events *e, const struct prof_event 
     return !own || prof_report_stacks_node(&e->stacks, event->stack, &entry->stack);
 }
 
-bool prof_html_place_event(struct prof_html_events *e, struct prof_html_event *entry)
+static bool place_event(struct prof_html_events *e, struct prof_html_event *entry)
 {
     struct prof_html_track *track = &e->tracks.data[entry->track];
     int64_t end = html_event_end(entry);
@@ -255,7 +256,7 @@ static bool add_html_event(struct prof_html_events *e, const struct prof_event *
                                    : PROF_HTML_CALLS;
     int64_t id = lane == PROF_HTML_STREAM ? event->stream : event->thread;
     bool copies = entry.kind == PROF_HTML_COPY || entry.kind == PROF_HTML_FILL;
-    if (!prof_html_add_track(e, lane, id, event->process, &entry.track) ||
+    if (!add_track(e, lane, id, event->process, &entry.track) ||
         !(copies ? add_copy_name(e, event, &entry.name) : add_name(e, event->name, &entry.name)) ||
         !add_event_stack(e, event, &entry))
         return false;
@@ -265,7 +266,65 @@ static bool add_html_event(struct prof_html_events *e, const struct prof_event *
             return false;
         entry.extra |= ((int64_t)domain + 1) * 2;
     }
-    return prof_html_place_event(e, &entry);
+    return place_event(e, &entry);
+}
+
+/* ---- NVTX ranges on the device --------------------------------------------------------------- */
+
+/* More are too many to be read, or ranges that overlap without nesting: then there is none. */
+#define MOST_PROJECTED 200000
+#define MOST_LANES 64
+
+/* A range, a call, or what a call launched. False: out of memory. */
+static bool project_event(const struct prof_html_events *e, struct prof_trace_ranges *ranges,
+                          struct prof_map *calls, size_t i)
+{
+    const struct prof_html_event *event = &e->events.data[i];
+    int64_t thread = e->tracks.data[event->track].id;
+    if (event->kind == PROF_HTML_RANGE)
+        return prof_trace_ranges_add(ranges, thread,
+                                     &(struct prof_trace_range){.id = (int64_t)i,
+                                                                .start_ns = event->start,
+                                                                .end_ns = html_event_end(event)});
+    if (event->kind == PROF_HTML_API && event->link)
+        return prof_map_put(calls, (uint64_t)event->link, i);
+    const uint64_t *at = is_device_kind(event->kind) && event->link
+                             ? prof_map_get(calls, (uint64_t)event->link)
+                             : NULL;
+    const struct prof_html_event *call = at ? &e->events.data[*at] : NULL;
+    return !call || prof_trace_ranges_work(ranges, e->tracks.data[call->track].id, call->start,
+                                           event->track, event->start, html_event_end(event));
+}
+
+/* Of each range and stream the time from the first to the last operation whose API call was made
+ * inside the range, on its thread; the outer ones first, so that they are above. */
+static bool project_ranges(struct prof_html_events *e)
+{
+    struct prof_trace_ranges ranges = {0};
+    struct prof_map calls = {0};
+    bool ok = true;
+    e->not_projected = e->counts[PROF_HTML_RANGE] > PROF_TRACE_RANGES_MOST;
+    for (size_t i = 0; ok && !e->not_projected && i < e->events.count; i++) {
+        ok = project_event(e, &ranges, &calls, i);
+        e->not_projected =
+            ranges.projections.count > MOST_PROJECTED || ranges.most_lanes > MOST_LANES;
+    }
+    prof_trace_ranges_sort(&ranges);
+    for (size_t i = 0; ok && !e->not_projected && i < ranges.projections.count; i++) {
+        const struct prof_trace_projection *one = &ranges.projections.data[i];
+        struct prof_html_track stream = e->tracks.data[one->stream];
+        struct prof_html_event event = {.start = one->start_ns,
+                                        .duration = prof_subtract(one->end_ns, one->start_ns),
+                                        .name = e->events.data[ranges.all.data[one->range].id].name,
+                                        .count = 1,
+                                        .kind = PROF_HTML_PROJECTED};
+        event.busy = event.longest = event.duration;
+        ok = add_track(e, PROF_HTML_ON_STREAM, stream.id, stream.process, &event.track) &&
+             place_event(e, &event);
+    }
+    prof_trace_ranges_free(&ranges);
+    prof_map_free(&calls);
+    return ok;
 }
 
 /* More than `full` events are too many for a page. */
@@ -302,8 +361,8 @@ static bool add_html_sample(void *user, const struct prof_cpu_sample *sample)
     struct prof_html_events *e = s->e;
     const struct prof_thread *thread = prof_thread(e->capture, sample->thread);
     struct prof_html_event entry = {.count = 1, .kind = PROF_HTML_RUNNING};
-    if (!prof_html_add_track(e, PROF_HTML_SAMPLES, sample->thread, thread ? thread->process : 0,
-                             &entry.track))
+    if (!add_track(e, PROF_HTML_SAMPLES, sample->thread, thread ? thread->process : 0,
+                   &entry.track))
         return false;
     struct prof_html_track *track = &e->tracks.data[entry.track];
     int64_t least = track->end_ns > s->begin_ns ? track->end_ns : s->begin_ns;
@@ -322,7 +381,7 @@ static bool add_html_sample(void *user, const struct prof_cpu_sample *sample)
     e->counts[entry.kind]++;
     return add_name(e, sample_name(e, sample), &entry.name) &&
            prof_report_stacks_node(&e->stacks, sample->stack, &entry.stack) &&
-           prof_html_place_event(e, &entry) && keep_within(e, s->limit, &s->full);
+           place_event(e, &entry) && keep_within(e, s->limit, &s->full);
 }
 
 static void set_timeline_window(struct prof_html_events *e,
@@ -364,7 +423,7 @@ enum prof_status prof_html_collect(struct prof_capture *capture,
         status = prof_cpu_samples(capture, options ? options->filter : NULL, add_html_sample,
                                   &samples, err);
     if (!status && ok && !e->merge_ns)
-        ok = prof_html_project_ranges(e);
+        ok = project_ranges(e);
     if (!status && ok)
         ok = reduce_events(e, limit);
     if (!status && !ok)

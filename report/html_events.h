@@ -78,12 +78,4 @@ enum prof_status prof_html_collect(struct prof_capture *capture,
                                    struct prof_html_events *events, struct prof_error *err);
 void prof_html_events_free(struct prof_html_events *events);
 
-/* A track; false, as all that follow: out of memory. */
-bool prof_html_add_track(struct prof_html_events *events, enum prof_html_lane lane, int64_t id,
-                         int64_t process, uint32_t *index);
-/* An event in the first row of its track that is free; those of a track come by start. */
-bool prof_html_place_event(struct prof_html_events *events, struct prof_html_event *entry);
-/* NVTX ranges as they are on the device, of events that are not merged. */
-bool prof_html_project_ranges(struct prof_html_events *events);
-
 #endif

@@ -264,6 +264,7 @@ static struct prof_trace_range_lane *find_range_lane(struct prof_trace_ranges *r
     struct prof_trace_range_lane *lane = prof_array_add(&t->lanes);
     if (lane)
         *lane = (struct prof_trace_range_lane){0};
+    r->most_lanes = t->lanes.count > r->most_lanes ? t->lanes.count : r->most_lanes;
     return lane;
 }
 
