@@ -20,7 +20,8 @@
 #include "collectors/core/collector.h"
 #include "collectors/cuda/parts.h"
 
-#define FINISH_NS 4000000000u    /* the exiting thread waits no longer */
+#define FINISH_NS 4000000000u    /* the exiting thread waits no longer for the next buffer */
+#define MOST_NS 30000000000u     /* ... nor for all of them: other threads may fill more */
 #define NO_HELPER_NS 1000000000u /* ... and not that long when no tick ever begins */
 #define DEVICE_NS 200000000u     /* the device gets to finish what it was given, before a death */
 #define DEVICE_PAUSE_NS 1000000
@@ -137,14 +138,18 @@ void cuda_flush_wait_tick(void)
 /* True when the final flush number `want` is done. */
 static bool wait_for_flush(uint32_t want)
 {
-    uint64_t start = collector_now();
-    uint32_t first_tick = atomic_load(&ticks);
+    uint64_t start = collector_now(), moved = start;
+    uint32_t first_tick = atomic_load(&ticks), recycled = cuda_buffers_recycled();
     for (;;) {
         uint32_t done = atomic_load(&finished);
         if ((int32_t)(done - want) >= 0)
             return true;
-        uint64_t waited = collector_now() - start;
-        if (waited >= FINISH_NS ||
+        uint64_t now = collector_now(), waited = now - start;
+        if (recycled != cuda_buffers_recycled()) {
+            recycled = cuda_buffers_recycled();
+            moved = now;
+        }
+        if (now - moved >= FINISH_NS || waited >= MOST_NS ||
             (waited >= NO_HELPER_NS && atomic_load(&ticks) == first_tick && !ticking()))
             return false;
         struct timespec pause = {.tv_nsec = 100000000};

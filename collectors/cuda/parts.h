@@ -67,6 +67,8 @@ bool cuda_buffers_used(void); /* has CUPTI ever requested one? */
 
 /* When CUPTI requested the oldest buffer whose records have not been read, 0 = there is none. */
 uint64_t cuda_buffers_oldest(void);
+/* Times that a buffer was read, or let go: while this grows, the helper thread gets on. */
+uint32_t cuda_buffers_recycled(void);
 
 /* All full buffers, oldest first, as a list by `next`; NULL when there is none. Helper only. */
 struct cuda_buffer *cuda_buffers_take(void);

@@ -472,9 +472,9 @@ static void send_sums(void)
 
 static void add_final(struct sampled_context *context, bool keep)
 {
-    struct pc_data *data = &final[context->device];
     if (atomic_load(&context->state) != ENDED)
         return;
+    struct pc_data *data = &final[context->device];
     if (data->count > data->room)
         data->count = data->room;
     data->full |= data->remaining > 0; /* what found no room is lost */
