@@ -532,17 +532,21 @@ static void print_option(FILE *out, const struct cli_option *option, size_t widt
     print_row(out, label, text, width);
 }
 
+bool cli_next_paragraph(const char **text, char paragraph[CLI_PARAGRAPH])
+{
+    const char *end = strstr(*text, "\n\n");
+    size_t length = end ? (size_t)(end - *text) : strlen(*text);
+    snprintf(paragraph, CLI_PARAGRAPH, "%.*s", (int)length, *text);
+    *text += length;
+    *text += strspn(*text, "\n");
+    return length > 0;
+}
+
 static void print_paragraphs(FILE *out, const char *text, size_t width)
 {
-    while (*text) {
-        const char *end = strstr(text, "\n\n");
-        size_t length = end ? (size_t)(end - text) : strlen(text);
-        char paragraph[2048];
-        snprintf(paragraph, sizeof paragraph, "%.*s", (int)length, text);
+    for (char paragraph[CLI_PARAGRAPH]; cli_next_paragraph(&text, paragraph);) {
         cli_print_wrapped(out, paragraph, 0, 0, width);
         fputc('\n', out);
-        text += length;
-        text += strspn(text, "\n");
     }
 }
 

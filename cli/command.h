@@ -65,6 +65,8 @@ struct cli_option {
                             it needs one. Only of options without a letter */
 };
 
+#define CLI_PARAGRAPH 2048 /* bytes */
+
 struct cli_text_row {
     const char *left, *text; /* NULL left ends the table */
 };
@@ -159,6 +161,10 @@ void cli_consider(struct cli_nearest *nearest, const char *candidate);
 #define CLI_DID_YOU_MEAN(nearest)                                                                  \
     (nearest).best ? "did you mean '" : "", (nearest).best ? (nearest).best : "",                  \
         (nearest).best ? "'? " : ""
+
+/* The next paragraph of *text, which are separated by an empty line, moved behind it; false: none
+ * is left. */
+bool cli_next_paragraph(const char **text, char paragraph[CLI_PARAGRAPH]);
 
 /* Print text wrapped, the cursor being at `column` and every further line starting at `indent`. */
 void cli_print_wrapped(FILE *out, const char *text, size_t column, size_t indent, size_t width);

@@ -34,6 +34,11 @@ struct prof_ceiling device_peak(const struct device_entry *entry, enum prof_ceil
 /* The value in the kind's unit. */
 struct prof_text device_figure(enum prof_ceiling_kind kind, double value);
 
+/* Query a driver, in a child, for its devices: appended to the list (NULL: not wanted). `reply` is a
+ * line about them, PROBE_REPLY bytes; false where there are none, and it says why. */
+bool device_probe_cuda(struct device_list *list, char *reply);
+bool device_probe_opencl(struct device_list *list, char *reply);
+
 /* All devices of this machine, each API queried in a child of its own, with what was measured of
  * them before in `folder`; of that, what is above their peaks is left out. */
 void device_find_all(struct device_list *list, const char *folder);

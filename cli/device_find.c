@@ -129,6 +129,7 @@ enum {
 
 struct driver {
     int (*init)(unsigned);
+    int (*version)(int *);
     int (*count)(int *);
     int (*get)(int *, int);
     int (*name)(char *, int, int);
@@ -138,13 +139,15 @@ struct driver {
     int (*bus)(char *, int, int);
 };
 
-static bool load_cuda_driver(struct driver *driver)
+/* NULL, or why not. */
+static const char *load_cuda_driver(struct driver *driver)
 {
     const struct {
         const char *name;
         void *slot;
     } symbols[] = {
         {"cuInit", &driver->init},
+        {"cuDriverGetVersion", &driver->version},
         {"cuDeviceGetCount", &driver->count},
         {"cuDeviceGet", &driver->get},
         {"cuDeviceGetName", &driver->name},
@@ -154,13 +157,15 @@ static bool load_cuda_driver(struct driver *driver)
         {"cuDeviceGetPCIBusId", &driver->bus},
     };
     void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (!library)
+        return dlerror();
     for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; i++) {
-        void *symbol = library ? dlsym(library, symbols[i].name) : NULL;
+        void *symbol = dlsym(library, symbols[i].name);
         if (!symbol)
-            return false;
+            return "libcuda.so.1 lacks cuInit or its friends";
         memcpy(symbols[i].slot, &symbol, sizeof symbol);
     }
-    return true;
+    return NULL;
 }
 
 /* As nvidia-smi prints it. */
@@ -232,12 +237,21 @@ static void describe_cuda_device(const struct driver *driver, int handle,
     d->kind = "gpu";
 }
 
-static void device_add_cuda(struct device_list *list)
+static void device_add_cuda(struct device_list *list, char *reply, size_t size)
 {
     struct driver driver;
-    int count = 0;
-    if (!load_cuda_driver(&driver) || driver.init(0) != 0 || driver.count(&count) != 0)
+    const char *why = load_cuda_driver(&driver);
+    int code = why ? 0 : driver.init(0), version = 0, count = 0;
+    if (why)
+        snprintf(reply, size, "!%s", why);
+    else if (code)
+        snprintf(reply, size, "!cuInit returned %d", code);
+    if (why || code)
         return;
+    driver.version(&version);
+    driver.count(&count);
+    snprintf(reply, size, "CUDA %d.%d, %d device%s", version / 1000, version % 1000 / 10, count,
+             count == 1 ? "" : "s");
     for (int i = 0; i < count; i++) {
         struct device_entry *entry = device_add(list, "cuda", (uint32_t)i);
         int handle;
@@ -245,6 +259,7 @@ static void device_add_cuda(struct device_list *list)
         if (!entry || driver.get(&handle, i) != 0)
             return;
         driver.name(entry->name, sizeof entry->name, handle);
+        prof_append(reply, size, "%s%s", i ? ", " : ": ", entry->name);
         if (driver.uuid(uuid, handle) == 0)
             format_cuda_uuid(uuid, entry->uuid, sizeof entry->uuid);
         prof_first_line("/sys/module/nvidia/version", entry->driver, sizeof entry->driver);
@@ -355,14 +370,19 @@ static bool is_wanted_device(const struct opencl_calls *loader, opencl_handle de
 }
 
 /* Append the devices of an API. Loads vendor libraries: to be called in a child. */
-static void device_add_opencl(struct device_list *list)
+static void device_add_opencl(struct device_list *list, char *reply, size_t size)
 {
     static const uint64_t order[] = {TYPE_GPU, TYPE_ACCELERATOR, TYPE_ALL};
     struct opencl_calls loader;
     opencl_handle platforms[PLATFORMS], devices[PER_PLATFORM];
     uint32_t platform_count = 0, nth = 0;
-    if (opencl_load(&loader) || loader.platforms(PLATFORMS, platforms, &platform_count) != 0)
+    const char *why = opencl_load(&loader);
+    if (!why && (loader.platforms(PLATFORMS, platforms, &platform_count) != 0 || !platform_count))
+        why = "the loader finds no device";
+    snprintf(reply, size, "!%s", why ? why : "the loader finds no device");
+    if (why)
         return;
+    char names[PROBE_REPLY - 16] = "";
     for (size_t kind = 0; kind < sizeof order / sizeof order[0]; kind++) {
         for (uint32_t p = 0; p < platform_count && p < PLATFORMS; p++) {
             uint32_t count = 0;
@@ -372,11 +392,15 @@ static void device_add_opencl(struct device_list *list)
                 struct device_entry *entry = is_wanted_device(&loader, devices[i], order[kind])
                                                  ? device_add(list, "opencl", nth++)
                                                  : NULL;
-                if (entry)
-                    describe_opencl_device(&loader, devices[i], entry);
+                if (!entry)
+                    continue;
+                describe_opencl_device(&loader, devices[i], entry);
+                prof_append(names, sizeof names, "%s%s", nth > 1 ? ", " : "", entry->name);
             }
         }
     }
+    if (nth)
+        snprintf(reply, size, "%u: %s", nth, names);
 }
 
 /* ---- all of them ----------------------------------------------------------------------------- */
@@ -422,29 +446,42 @@ static void add_cpu(struct device_list *list)
 
 struct question {
     struct device_list *answer; /* shared with the child */
-    void (*add)(struct device_list *list);
+    void (*add)(struct device_list *list, char *reply, size_t size);
 };
 
 static void answer_question(void *context, char *reply, size_t size)
 {
     const struct question *question = context;
-    question->add(question->answer);
-    snprintf(reply, size, "ok");
+    question->add(question->answer, reply, size);
 }
 
-static void list_in_child(struct device_list *list, void (*add)(struct device_list *list))
+static bool probe_in_child(struct device_list *list, char *reply,
+                           void (*add)(struct device_list *list, char *reply, size_t size))
 {
-    char reply[PROBE_REPLY];
     struct question question = {.add = add};
-    void *shared =
+    reply[0] = '\0';
+    question.answer =
         mmap(NULL, sizeof *list, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (shared == MAP_FAILED)
-        return;
-    question.answer = shared;
-    if (probe_run(answer_question, &question, reply, sizeof reply))
-        for (size_t i = 0; i < question.answer->count && i < DEVICES && list->count < DEVICES; i++)
-            list->entries[list->count++] = question.answer->entries[i];
-    munmap(shared, sizeof *list);
+    if (question.answer == MAP_FAILED)
+        return false;
+    bool answered = probe_run(answer_question, &question, reply, PROBE_REPLY);
+    bool refused = reply[0] == '!';
+    if (refused)
+        memmove(reply, reply + 1, strlen(reply));
+    for (size_t i = 0; list && answered && i < question.answer->count && list->count < DEVICES; i++)
+        list->entries[list->count++] = question.answer->entries[i];
+    munmap(question.answer, sizeof *list);
+    return answered && !refused;
+}
+
+bool device_probe_cuda(struct device_list *list, char *reply)
+{
+    return probe_in_child(list, reply, device_add_cuda);
+}
+
+bool device_probe_opencl(struct device_list *list, char *reply)
+{
+    return probe_in_child(list, reply, device_add_opencl);
 }
 
 static const char *text_or_null(const char *text)
@@ -478,9 +515,10 @@ static void complete_device_entry(struct device_entry *entry, const char *folder
 
 void device_find_all(struct device_list *list, const char *folder)
 {
+    char reply[PROBE_REPLY];
     list->count = 0;
-    list_in_child(list, device_add_cuda);
-    list_in_child(list, device_add_opencl);
+    device_probe_cuda(list, reply);
+    device_probe_opencl(list, reply);
     add_cpu(list);
     for (size_t i = 0; i < list->count; i++)
         complete_device_entry(&list->entries[i], folder, (int64_t)i + 1);

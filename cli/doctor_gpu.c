@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "cli/command.h"
+#include "cli/device.h"
 #include "cli/doctor.h"
 #include "cli/installed.h"
 #include "cli/run.h"
@@ -18,40 +19,6 @@
 
 /* The NVIDIA driver, its devices, CUPTI and the right to read counters. The driver and CUPTI are
  * loaded in a child, by name and without their headers, so that this works in every build. */
-
-/* First line: driver version and number of devices; then a device each. "!text" on failure. */
-static void probe_driver(void *context, char *reply, size_t size)
-{
-    (void)context;
-    void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-    if (!library) {
-        snprintf(reply, size, "!%s", dlerror());
-        return;
-    }
-    int (*init)(unsigned) = (int (*)(unsigned))(uintptr_t)dlsym(library, "cuInit");
-    int (*version)(int *) = (int (*)(int *))(uintptr_t)dlsym(library, "cuDriverGetVersion");
-    int (*count)(int *) = (int (*)(int *))(uintptr_t)dlsym(library, "cuDeviceGetCount");
-    int (*name)(char *, int, int) =
-        (int (*)(char *, int, int))(uintptr_t)dlsym(library, "cuDeviceGetName");
-    if (!init || !version || !count || !name) {
-        snprintf(reply, size, "!libcuda.so.1 lacks cuInit or its friends");
-        return;
-    }
-    int code = init(0), number = 0, supported = 0;
-    if (code) {
-        snprintf(reply, size, "!cuInit returned %d", code);
-        return;
-    }
-    version(&supported);
-    count(&number);
-    snprintf(reply, size, "CUDA %d.%d, %d device%s", supported / 1000, supported % 1000 / 10,
-             number, number == 1 ? "" : "s");
-    for (int i = 0; i < number; i++) {
-        char text[128] = "";
-        if (name(text, sizeof text, i) == 0)
-            prof_append(reply, size, "%s%s", i ? ", " : ": ", text);
-    }
-}
 
 /* Where the collector looks by itself, in its order; then, marked so, where CUPTI may be as well.
  */
@@ -173,7 +140,7 @@ void doctor_cuda(struct doctor *doctor)
 {
     char reply[PROBE_REPLY];
     bool kernel_driver = check_kernel_driver(doctor);
-    bool loaded = probe_run(probe_driver, NULL, reply, sizeof reply) && reply[0] != '!';
+    bool loaded = device_probe_cuda(NULL, reply);
     if (!kernel_driver && !loaded) {
         doctor_add(doctor, "cuda", "driver", DOCTOR_ABSENT, NULL, "no NVIDIA driver here");
         return;
@@ -182,7 +149,7 @@ void doctor_cuda(struct doctor *doctor)
                loaded ? NULL
                       : "install the driver's user part (libcuda.so.1) of the same version; in a "
                         "container, start it with the NVIDIA runtime",
-               "%s", reply[0] == '!' ? reply + 1 : reply);
+               "%s", reply);
     if (!PERFKIT_HAVE_CUDA) {
         doctor_add(doctor, "cuda", "collector", DOCTOR_FAIL,
                    "build again with cuda.h and cupti.h: set CUDA_HOME to a toolkit, then cmake "
@@ -202,45 +169,6 @@ void doctor_cuda(struct doctor *doctor)
 
 #define LOADER OPENCL_LOADER_NAME
 #define PLATFORMS 16
-#define DEVICES 32
-#define ALL_DEVICES 0xFFFFFFFFull /* CL_DEVICE_TYPE_ALL */
-#define DEVICE_NAME 0x102B        /* CL_DEVICE_NAME */
-
-static bool load_opencl(struct opencl_calls *loader, char *reply, size_t size)
-{
-    const char *why = opencl_load(loader);
-    if (why)
-        snprintf(reply, size, "!%s", why);
-    return !why;
-}
-
-/* "N devices: names" */
-static void probe_devices(void *context, char *reply, size_t size)
-{
-    (void)context;
-    struct opencl_calls loader;
-    if (!load_opencl(&loader, reply, size))
-        return;
-    opencl_handle platforms[PLATFORMS], devices[DEVICES];
-    uint32_t platform_count = 0, total = 0;
-    char names[300] = "";
-    if (loader.platforms(PLATFORMS, platforms, &platform_count) != 0)
-        platform_count = 0;
-    for (uint32_t p = 0; p < platform_count && p < PLATFORMS; p++) {
-        uint32_t count = 0;
-        if (loader.devices(platforms[p], ALL_DEVICES, DEVICES, devices, &count) != 0)
-            continue;
-        for (uint32_t d = 0; d < count && d < DEVICES; d++) {
-            char name[100] = "";
-            loader.info(devices[d], DEVICE_NAME, sizeof name - 1, name, NULL);
-            prof_append(names, sizeof names, "%s%s", total++ ? ", " : "", name);
-        }
-    }
-    if (total)
-        snprintf(reply, size, "%u: %s", total, names);
-    else
-        snprintf(reply, size, "!the loader finds no device");
-}
 
 static bool is_mapped(const char *path)
 {
@@ -262,8 +190,11 @@ static void probe_layer(void *context, char *reply, size_t size)
     uint32_t count;
     unsetenv("PERFKIT_DIR"); /* this is no program to record */
     setenv("OPENCL_LAYERS", context, 1);
-    if (!load_opencl(&loader, reply, size))
+    const char *why = opencl_load(&loader);
+    if (why) {
+        snprintf(reply, size, "!%s", why);
         return;
+    }
     loader.platforms(PLATFORMS, platforms, &count);
     snprintf(reply, size, "%s", is_mapped(context) ? "loaded" : "!the loader did not load it");
 }
@@ -317,8 +248,7 @@ static void check_layer(struct doctor *doctor, const struct opencl_loader *loade
 void doctor_opencl(struct doctor *doctor)
 {
     char reply[PROBE_REPLY], folder[PATH_MAX];
-    bool devices = probe_run(probe_devices, NULL, reply, sizeof reply) && reply[0] != '!';
-    const char *why = reply[0] == '!' ? reply + 1 : reply;
+    bool devices = device_probe_opencl(NULL, reply);
     unsigned icds = count_icds(folder, sizeof folder);
     struct opencl_loader loader;
     opencl_loader_find(&loader);
@@ -333,6 +263,6 @@ void doctor_opencl(struct doctor *doctor)
                "%u ICD file%s in %s", icds, icds == 1 ? "" : "s", folder);
     doctor_add(doctor, "opencl", "devices", devices ? DOCTOR_OK : DOCTOR_WARN,
                devices ? NULL : "install pocl-opencl-icd to use the processor as a device", "%s",
-               why);
+               reply);
     check_layer(doctor, &loader, devices);
 }

@@ -190,11 +190,7 @@ void gate_runs_free(struct gate_runs *runs)
 
 /* ---- signals --------------------------------------------------------------------------------- */
 
-/* Those of the terminal reach the program by themselves. */
-static const struct {
-    int number;
-    bool of_terminal;
-} watched[] = {{SIGINT, true}, {SIGQUIT, true}, {SIGTERM, false}, {SIGHUP, false}};
+static const int watched[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP};
 enum { WATCHED = sizeof watched / sizeof watched[0] };
 
 /* What the handler needs: of the one recorder that there is. */
@@ -202,14 +198,6 @@ static struct sigaction before[WATCHED];
 static volatile sig_atomic_t child;      /* that runs now, 0 = none */
 static volatile sig_atomic_t end_signal; /* the signal that requested the end, 0 = none */
 static const char *volatile folder, *volatile capture; /* to be removed; NULL = none */
-
-static bool is_of_terminal(int number)
-{
-    for (size_t i = 0; i < WATCHED; i++)
-        if (watched[i].number == number)
-            return watched[i].of_terminal;
-    return false;
-}
 
 /* While a program runs, it gets the signal as well, and `run_to_end` ends perfkit when it has:
  * whatever it made of that, no further run is started. Between two runs nothing may be left on
@@ -219,7 +207,7 @@ static void on_end_signal(int number)
     int saved = errno;
     end_signal = number;
     if (child > 0) {
-        if (!is_of_terminal(number))
+        if (number != SIGINT && number != SIGQUIT) /* those of the terminal it has already */
             kill((pid_t)child, number);
     } else {
         if (capture)
@@ -237,16 +225,16 @@ static void watch_signals(void)
     const struct sigaction action = {.sa_handler = on_end_signal, .sa_flags = SA_RESTART};
     end_signal = 0;
     for (size_t i = 0; i < WATCHED; i++) {
-        sigaction(watched[i].number, NULL, &before[i]);
+        sigaction(watched[i], NULL, &before[i]);
         if (before[i].sa_handler != SIG_IGN) /* as under nohup */
-            sigaction(watched[i].number, &action, NULL);
+            sigaction(watched[i], &action, NULL);
     }
 }
 
 static void unwatch(void)
 {
     for (size_t i = 0; i < WATCHED; i++)
-        sigaction(watched[i].number, &before[i], NULL);
+        sigaction(watched[i], &before[i], NULL);
 }
 
 /* ---- runs ------------------------------------------------------------------------------------ */

@@ -47,14 +47,8 @@ static void put_line(FILE *out, const char *text)
 
 static void put_paragraphs(FILE *out, const char *text)
 {
-    while (*text) {
-        const char *end = strstr(text, "\n\n");
-        size_t length = end ? (size_t)(end - text) : strlen(text);
-        char paragraph[2048];
-        snprintf(paragraph, sizeof paragraph, "%.*s", (int)length, text);
+    for (char paragraph[CLI_PARAGRAPH]; cli_next_paragraph(&text, paragraph);) {
         put_line(out, paragraph);
-        text += length;
-        text += strspn(text, "\n");
         if (*text)
             fputs(".PP\n", out);
     }

@@ -22,28 +22,20 @@
  * last closing bracket. */
 
 /* Field `number` (3 = state) copied into out[size]. */
-static int stat_field(pid_t pid, int number, char *out, size_t size)
+static bool stat_field(pid_t pid, int number, char *out, size_t size)
 {
     char path[48], text[1024];
     snprintf(path, sizeof path, "/proc/%ld/stat", (long)pid);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return 0;
-    ssize_t length = read(fd, text, sizeof text - 1);
-    close(fd);
-    if (length <= 0)
-        return 0;
-    text[length] = '\0';
-    char *at = strrchr(text, ')');
-    if (!at)
-        return 0;
-    at++;
-    for (int field = 3; field < number && at; field++)
+    FILE *in = fopen(path, "re");
+    text[in ? fread(text, 1, sizeof text - 1, in) : 0] = '\0';
+    if (in)
+        fclose(in);
+    char *at = strrchr(text, ')'); /* the name may hold a line's end, too */
+    for (int field = 2; field < number && at; field++)
         at = strchr(at + 1, ' ');
-    if (!at || *at != ' ')
-        return 0;
-    snprintf(out, size, "%.*s", (int)strcspn(at + 1, " \n"), at + 1);
-    return 1;
+    if (at)
+        snprintf(out, size, "%.*s", (int)strcspn(at + 1, " \n"), at + 1);
+    return at != NULL;
 }
 
 /* The state letter of /proc/PID/stat ('T' = stopped), or 0. */
@@ -546,9 +538,11 @@ static void on_interrupt(int signal)
 void cli_catch_interrupts(void)
 {
     const struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = (int)SA_RESETHAND};
+    struct sigaction before;
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
-    sigaction(SIGHUP, &action, NULL);
+    if (!sigaction(SIGHUP, NULL, &before) && before.sa_handler != SIG_IGN) /* as under nohup */
+        sigaction(SIGHUP, &action, NULL);
 }
 
 int cli_interrupted(void)

@@ -448,28 +448,22 @@ static void find_sanitizer(int fd, const ElfW(Phdr) * headers, unsigned count,
     }
 }
 
-/* The loader of this perfkit, by file name: musl's differs from glibc's, and so do machines. */
-static bool same_loader(const char *interpreter)
+/* Of this perfkit: its machine, 0 = not known, and its loader, "" = none. */
+static unsigned read_own_elf(char loader[PATH_MAX])
 {
-    static const char *ours;
-    char other[PATH_MAX];
-    static char own[PATH_MAX];
-    if (!ours) {
-        ours = "";
-        int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-        ElfW(Ehdr) file;
-        ElfW(Phdr) header;
-        if (fd >= 0 && read_target_at(fd, &file, sizeof file, 0))
-            for (unsigned i = 0; i < file.e_phnum && i < MOST_HEADERS; i++)
-                if (read_target_at(fd, &header, sizeof header, file.e_phoff + i * sizeof header) &&
-                    header.p_type == PT_INTERP && header.p_filesz < sizeof own &&
-                    read_target_at(fd, own, header.p_filesz, header.p_offset))
-                    ours = own;
-        if (fd >= 0)
-            close(fd);
-    }
-    snprintf(other, sizeof other, "%s", interpreter);
-    return !*ours || strcmp(prof_file_name(ours), prof_file_name(other)) == 0;
+    ElfW(Ehdr) file = {0};
+    ElfW(Phdr) header;
+    int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    bool known = fd >= 0 && read_target_at(fd, &file, sizeof file, 0);
+    loader[0] = '\0';
+    for (unsigned i = 0; known && i < file.e_phnum && i < MOST_HEADERS; i++)
+        if (read_target_at(fd, &header, sizeof header, file.e_phoff + i * sizeof header) &&
+            header.p_type == PT_INTERP && header.p_filesz < PATH_MAX &&
+            !read_target_at(fd, loader, header.p_filesz, header.p_offset))
+            loader[0] = '\0';
+    if (fd >= 0)
+        close(fd);
+    return known ? file.e_machine : 0;
 }
 
 static void read_elf(int fd, struct elf_facts *facts)
@@ -480,12 +474,9 @@ static void read_elf(int fd, struct elf_facts *facts)
         return;
     facts->elf = true;
     const unsigned char own_class = sizeof(void *) == 8 ? ELFCLASS64 : ELFCLASS32;
-    ElfW(Ehdr) self = {0};
-    int self_fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-    bool known = self_fd >= 0 && read_target_at(self_fd, &self, sizeof self, 0);
-    if (self_fd >= 0)
-        close(self_fd);
-    if (file.e_ident[EI_CLASS] != own_class || (known && file.e_machine != self.e_machine)) {
+    char own_loader[PATH_MAX];
+    unsigned own_machine = read_own_elf(own_loader);
+    if (file.e_ident[EI_CLASS] != own_class || (own_machine && file.e_machine != own_machine)) {
         facts->foreign = true;
         facts->dynamic = true;
         return;
@@ -498,8 +489,10 @@ static void read_elf(int fd, struct elf_facts *facts)
         char interpreter[PATH_MAX] = "";
         if (headers[i].p_type == PT_INTERP && headers[i].p_filesz < sizeof interpreter) {
             facts->dynamic = true;
+            /* By file name: musl's differs from glibc's, and so do machines. */
             if (read_target_at(fd, interpreter, headers[i].p_filesz, headers[i].p_offset))
-                facts->foreign = !same_loader(interpreter);
+                facts->foreign =
+                    *own_loader && strcmp(prof_file_name(own_loader), prof_file_name(interpreter));
         } else if (headers[i].p_type == PT_DYNAMIC) {
             find_sanitizer(fd, headers, count, &headers[i], facts);
         }

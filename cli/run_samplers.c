@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -115,47 +116,49 @@ static bool check_counters_options(struct run *run)
     return true;
 }
 
-static void note_degraded_counters(struct prof_ingest *ingest, const char *text)
+static void __attribute__((format(printf, 2, 3)))
+note_degraded_counters(struct prof_ingest *ingest, const char *format, ...)
 {
+    char text[200];
+    va_list values;
+    va_start(values, format);
+    vsnprintf(text, sizeof text, format, values);
+    va_end(values);
     prof_ingest_note(ingest, PROF_HEALTH_collector_degraded, "counters degraded", text, NULL);
 }
 
 struct arguments {
-    char path[PATH_MAX], directory[PATH_MAX + 8], set[64], cupti[PATH_MAX], interval[40], duty[40];
+    char path[PATH_MAX];
+    char texts[5][PATH_MAX + 16];
     char *list[7];
+    size_t count; /* of texts */
     char **environment;
 };
 
-static void add_argument(struct arguments *arguments, char *text)
+static void __attribute__((format(printf, 2, 3)))
+add_argument(struct arguments *arguments, const char *format, ...)
 {
-    size_t count = 0;
-    while (arguments->list[count])
-        count++;
-    arguments->list[count] = text;
+    char *text = arguments->texts[arguments->count];
+    va_list values;
+    va_start(values, format);
+    vsnprintf(text, sizeof arguments->texts[0], format, values);
+    va_end(values);
+    arguments->list[++arguments->count] = text;
 }
 
 static void make_arguments(struct arguments *arguments, const struct counters_options *options,
                            const char *spool)
 {
     const char *cupti = getenv(CUPTI_VARIABLE);
-    add_argument(arguments, arguments->path);
-    snprintf(arguments->directory, sizeof arguments->directory, "dir=%s", spool);
-    add_argument(arguments, arguments->directory);
-    snprintf(arguments->set, sizeof arguments->set, "set=%s", options->set);
-    add_argument(arguments, arguments->set);
-    if (cupti && *cupti) {
-        snprintf(arguments->cupti, sizeof arguments->cupti, "cupti=%s", cupti);
-        add_argument(arguments, arguments->cupti);
-    }
-    if (options->interval_ns != COUNTERS_OWN_INTERVAL) {
-        snprintf(arguments->interval, sizeof arguments->interval, "interval=%llu",
-                 (unsigned long long)options->interval_ns);
-        add_argument(arguments, arguments->interval);
-    }
-    if (options->duty) {
-        snprintf(arguments->duty, sizeof arguments->duty, "duty=%.9g", duty_of(options->duty));
-        add_argument(arguments, arguments->duty);
-    }
+    arguments->list[0] = arguments->path;
+    add_argument(arguments, "dir=%s", spool);
+    add_argument(arguments, "set=%s", options->set);
+    if (cupti && *cupti)
+        add_argument(arguments, "cupti=%s", cupti);
+    if (options->interval_ns != COUNTERS_OWN_INTERVAL)
+        add_argument(arguments, "interval=%llu", (unsigned long long)options->interval_ns);
+    if (options->duty)
+        add_argument(arguments, "duty=%.9g", duty_of(options->duty));
 }
 
 /* Under an outer perfkit the collector is in every process of this one, and takes part where
@@ -252,10 +255,8 @@ static void start_counters(struct run *run)
                     : ENOMEM;
     free(arguments.environment);
     if (error) {
-        char text[160];
-        snprintf(text, sizeof text, "nothing was sampled: cannot start " SAMPLER ": %s",
-                 strerror(error));
-        note_degraded_counters(run->ingest, text);
+        note_degraded_counters(run->ingest, "nothing was sampled: cannot start " SAMPLER ": %s",
+                               strerror(error));
         return;
     }
     if (!wait_ready(ready))
@@ -283,7 +284,6 @@ static int see_off(pid_t pid)
 static void stop_counters(struct run *run, bool ran)
 {
     struct counters *counters = &run->counters;
-    char text[160];
     if (counters->pid == 0)
         return;
     if (!ran)
@@ -291,19 +291,15 @@ static void stop_counters(struct run *run, bool ran)
     close(counters->stop);
     int status = see_off(counters->pid);
     counters->pid = 0;
-    if (!ran)
-        return;
-    if (WIFSIGNALED(status))
-        snprintf(text, sizeof text,
-                 "the sampler was ended by signal %d: samples may be missing (`" SAMPLER
-                 " --self-test` shows what fails)",
-                 WTERMSIG(status));
-    else if (WEXITSTATUS(status))
-        snprintf(text, sizeof text, "the sampler failed with status %d: nothing was sampled",
-                 WEXITSTATUS(status));
-    else
-        return;
-    note_degraded_counters(run->ingest, text);
+    if (ran && WIFSIGNALED(status))
+        note_degraded_counters(run->ingest,
+                               "the sampler was ended by signal %d: samples may be missing "
+                               "(`" SAMPLER " --self-test` shows what fails)",
+                               WTERMSIG(status));
+    else if (ran && WEXITSTATUS(status))
+        note_degraded_counters(run->ingest,
+                               "the sampler failed with status %d: nothing was sampled",
+                               WEXITSTATUS(status));
 }
 
 const struct run_feature run_counters = {.name = "counters",

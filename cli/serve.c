@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -12,6 +11,7 @@
 #include <unistd.h>
 
 #include "cli/command.h"
+#include "cli/process.h"
 #include "cli/serve.h"
 #include "libprof/base/clock.h"
 
@@ -204,23 +204,6 @@ static void print_place(const struct cli_command *command, const struct serve_op
 
 /* ---- the loop -------------------------------------------------------------------------------- */
 
-static volatile sig_atomic_t ended;
-
-static void end_serving(int signal)
-{
-    (void)signal;
-    ended = 1;
-}
-
-/* Not the end of the terminal where nohup has it ignored. */
-static void catch_ends(void)
-{
-    signal(SIGINT, end_serving);
-    signal(SIGTERM, end_serving);
-    if (signal(SIGHUP, end_serving) == SIG_IGN)
-        signal(SIGHUP, SIG_IGN);
-}
-
 /* Once: what is wrong for long is said at its begin. `message` "": nothing is. */
 static void complain(char said[], size_t size, const char *message)
 {
@@ -255,7 +238,7 @@ static enum prof_status serve_until_ended(const struct serve_options *options,
     uint64_t due = 0;
     char said[sizeof err->message] = "";
     enum prof_status status = PROF_OK;
-    while (status != PROF_NOMEM && !ended) {
+    while (status != PROF_NOMEM && !cli_interrupted()) {
         bool at_once = metrics->model && tui_model_tick(metrics->model);
         if (prof_now_ns() >= due || at_once) {
             *err = (struct prof_error){0};
@@ -292,7 +275,7 @@ static enum prof_status find_served(const struct serve_options *options, const c
         return PROF_OK; /* none yet */
     }
     /* All that is there: the counters begin with it, unless it cannot be read now. */
-    while (!status && !ended && metrics->model && !metrics->model->caught_up &&
+    while (!status && !cli_interrupted() && metrics->model && !metrics->model->caught_up &&
            !metrics->model->error.message[0] && metrics->model->phase != TUI_GONE &&
            metrics->model->phase != TUI_LET_GO)
         status = serve_metrics_look(metrics, 0, err);
@@ -315,7 +298,7 @@ static int serve_run(const struct cli_command *command, void *given,
         options->delay = 100000000;
     metrics.top = options->top;
     metrics.filter.iteration = options->iteration;
-    catch_ends();
+    cli_catch_interrupts();
     enum prof_status status = serve_http_load(err);
     if (!status && options->token_file)
         status = read_token(options->token_file, token, err);

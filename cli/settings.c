@@ -2,15 +2,13 @@
  * that no setting of ours has, and none that distributions carry gives the line of a key, which a
  * user needs to fix the file from the log of a CI job. */
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "cli/settings.h"
+#include "libprof/base/regular.h"
 
 #define MOST_BYTES (1u << 20)
 
@@ -202,31 +200,16 @@ static enum prof_status read_setting_line(struct reader *r, char *line, size_t l
     return *r->at == '[' ? read_section(r) : read_setting(r);
 }
 
-/* A pipe would be waited for without end. */
-static enum prof_status open_settings_file(const char *path, FILE **in, struct prof_error *err)
-{
-    struct stat info;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0)
-        return prof_fail_errno(err, errno == ENOENT ? PROF_NOTFOUND : PROF_IO, "cannot read %s",
-                               path);
-    if (fstat(fd, &info) || !S_ISREG(info.st_mode)) {
-        close(fd);
-        return prof_fail(err, PROF_FORMAT, "%s is not a regular file", path);
-    }
-    *in = fdopen(fd, "r");
-    if (*in)
-        return PROF_OK;
-    close(fd);
-    return prof_out_of_memory(err);
-}
-
 enum prof_status settings_read(const char *path, struct settings *settings, struct prof_error *err)
 {
     *settings = (struct settings){.path = path};
     struct reader r = {.settings = settings, .err = err};
-    FILE *in;
-    PROF_TRY(open_settings_file(path, &in, err));
+    FILE *in = prof_read_regular(path);
+    if (!in && (errno == EINVAL || errno == EISDIR))
+        return prof_fail(err, PROF_FORMAT, "%s is not a regular file", path);
+    if (!in)
+        return prof_fail_errno(err, errno == ENOENT ? PROF_NOTFOUND : PROF_IO, "cannot read %s",
+                               path);
     enum prof_status status = add_section(&r, "", 0, false);
     char *line = NULL;
     size_t room = 0, total = 0;

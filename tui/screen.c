@@ -109,23 +109,6 @@ int tui_grid_put(struct tui_grid *grid, int x, int y, int room, enum tui_style s
     return used;
 }
 
-static int tui_grid_printf(struct tui_grid *grid, int x, int y, int room, enum tui_style style,
-                           const char *format, ...)
-{
-    char *text;
-    va_list arguments;
-    va_start(arguments, format);
-    int length = vasprintf(&text, format, arguments);
-    va_end(arguments);
-    if (length < 0) {
-        prof_note(PROF_NOMEM);
-        return 0;
-    }
-    int used = tui_grid_put(grid, x, y, room, style, text);
-    free(text);
-    return used;
-}
-
 void tui_grid_style(struct tui_grid *grid, int x, int y, int room, enum tui_style style)
 {
     for (int i = 0; i < room; i++) {
@@ -330,65 +313,75 @@ static size_t device_count(const struct tui_model *model)
     return count;
 }
 
+/* Where the next word of a line goes. */
+struct pen {
+    struct tui_grid *grid;
+    int x, y;
+};
+
+static void __attribute__((format(printf, 3, 4)))
+pen_print(struct pen *pen, enum tui_style style, const char *format, ...)
+{
+    char *text;
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vasprintf(&text, format, arguments);
+    va_end(arguments);
+    if (length < 0) {
+        prof_note(PROF_NOMEM);
+        return;
+    }
+    pen->x += tui_grid_put(pen->grid, pen->x, pen->y, pen->grid->width - pen->x, style, text);
+    free(text);
+}
+
 static void draw_load(const struct tui_app *app, struct tui_grid *grid, int y)
 {
     const struct tui_model *model = app->model;
     size_t devices = device_count(model);
     double share = tui_wall_share(model, model->window.sum_ns) / (double)(devices ? devices : 1);
+    double launches = tui_per_second(model, model->window.count);
     int bar = grid->width >= 120 ? 30 : grid->width >= 90 ? 12 : 6;
     int64_t copied = 0;
+    struct pen pen = {grid, 0, y};
     for (size_t i = 0; i < model->copies.count; i++)
         if (model->copies.data[i].kind != PROF_COPY_MEMSET)
             copied = prof_add(copied, model->copies.data[i].window.bytes);
-    int x = tui_grid_put(grid, 0, y, grid->width, TUI_NORMAL, "Kernels [");
-    tui_grid_bar(grid, x, y, bar, share, TUI_BAR);
-    x += bar;
-    x += tui_grid_printf(grid, x, y, grid->width - x, TUI_NORMAL, "] %s", prof_percent(share).text);
+    pen_print(&pen, TUI_NORMAL, "Kernels [");
+    tui_grid_bar(grid, pen.x, y, bar, share, TUI_BAR);
+    pen.x += bar;
+    pen_print(&pen, TUI_NORMAL, "] %s", prof_percent(share).text);
     if (devices > 1)
-        x += tui_grid_printf(grid, x, y, grid->width - x, TUI_NORMAL, " of %zu devices", devices);
-    x +=
-        tui_grid_printf(grid, x, y, grid->width - x, TUI_NORMAL, "  %s/s",
-                        isnan(tui_per_second(model, model->window.count))
-                            ? "n/a"
-                            : prof_count((int64_t)tui_per_second(model, model->window.count)).text);
-    x += tui_grid_printf(grid, x, y, grid->width - x, TUI_NORMAL, "  Memcpy %s",
-                         prof_rate(tui_per_second(model, copied)).text);
-    char memory[80];
-    int length =
-        snprintf(memory, sizeof memory, "  Memory %s (peak %s)",
-                 prof_bytes_of(model->live_bytes).text, prof_bytes_of(model->peak_bytes).text);
-    if (length > grid->width - x)
-        snprintf(memory, sizeof memory, "  Memory %s", prof_bytes_of(model->live_bytes).text);
-    tui_grid_put(grid, x, y, grid->width - x, TUI_NORMAL, memory);
-}
-
-static void window_text(const struct tui_model *model, char *out, size_t size)
-{
-    if (model->window_s)
-        snprintf(out, size, "last %u s", model->window_s);
-    else
-        snprintf(out, size, "all");
+        pen_print(&pen, TUI_NORMAL, " of %zu devices", devices);
+    pen_print(&pen, TUI_NORMAL, "  %s/s  Memcpy %s",
+              isnan(launches) ? "n/a" : prof_count((int64_t)launches).text,
+              prof_rate(tui_per_second(model, copied)).text);
+    char peak[80];
+    int length = snprintf(peak, sizeof peak, " (peak %s)", prof_bytes_of(model->peak_bytes).text);
+    struct prof_text live = prof_bytes_of(model->live_bytes);
+    bool fits = (int)(strlen("  Memory ") + strlen(live.text)) + length <= grid->width - pen.x;
+    pen_print(&pen, TUI_NORMAL, "  Memory %s%s", live.text, fits ? peak : "");
 }
 
 static void draw_numbers(const struct tui_app *app, struct tui_grid *grid, int y)
 {
     const struct tui_model *model = app->model;
-    char window[32];
-    window_text(model, window, sizeof window);
-    int x = tui_grid_printf(grid, 0, y, grid->width, TUI_KEY, "Window %s", window);
-    x += tui_grid_printf(grid, x, y, grid->width - x, TUI_NORMAL, "  All: %s, %s; %s, %s",
-                         prof_counted(model->total.count, "kernel", "kernels").text,
-                         prof_duration_ns(model->total.sum_ns).text,
-                         prof_counted(model->moved.memcpys, "memcpy", "memcpys").text,
-                         prof_counted(model->moved.memsets, "memset", "memsets").text);
+    struct pen pen = {grid, 0, y};
+    if (model->window_s)
+        pen_print(&pen, TUI_KEY, "Window last %u s", model->window_s);
+    else
+        pen_print(&pen, TUI_KEY, "Window all");
+    pen_print(&pen, TUI_NORMAL, "  All: %s, %s; %s, %s",
+              prof_counted(model->total.count, "kernel", "kernels").text,
+              prof_duration_ns(model->total.sum_ns).text,
+              prof_counted(model->moved.memcpys, "memcpy", "memcpys").text,
+              prof_counted(model->moved.memsets, "memset", "memsets").text);
     if (!model->caught_up && model->ever_read)
-        x += tui_grid_printf(grid, x, y, grid->width - x, TUI_WARN, "  reading %s",
-                             prof_percent(model->progress).text);
+        pen_print(&pen, TUI_WARN, "  reading %s", prof_percent(model->progress).text);
     if (app->health.dropped > 0)
-        x += tui_grid_printf(grid, x, y, grid->width - x, TUI_BAD, "  dropped %s",
-                             prof_count(app->health.dropped).text);
+        pen_print(&pen, TUI_BAD, "  dropped %s", prof_count(app->health.dropped).text);
     if (model->error.message[0])
-        tui_grid_printf(grid, x, y, grid->width - x, TUI_WARN, "  %s", model->error.message);
+        pen_print(&pen, TUI_WARN, "  %s", model->error.message);
 }
 
 /* ---- the lowest lines ------------------------------------------------------------------------ */
@@ -396,13 +389,12 @@ static void draw_numbers(const struct tui_app *app, struct tui_grid *grid, int y
 /* What else the lowest line has to say, in front: the keys take all of a narrow screen. */
 static int draw_message(const struct tui_app *app, struct tui_grid *grid, int y)
 {
-    int x = 0;
+    struct pen pen = {grid, 0, y};
     if (app->message[0])
-        x = tui_grid_put(grid, 0, y, grid->width, TUI_WARN, app->message);
+        pen_print(&pen, TUI_WARN, "%s", app->message);
     else if (!app->drilled && *app->places[app->view].filter)
-        x = tui_grid_printf(grid, 0, y, grid->width, TUI_WARN, "only: %s",
-                            app->places[app->view].filter);
-    return x ? x + 1 : 0;
+        pen_print(&pen, TUI_WARN, "only: %s", app->places[app->view].filter);
+    return pen.x ? pen.x + 1 : 0;
 }
 
 static void draw_keys(const struct tui_app *app, struct tui_grid *grid, int y)
@@ -452,8 +444,8 @@ static void draw_help(const struct tui_app *app, struct tui_grid *grid)
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++)
         tui_grid_put(grid, 1, y++, grid->width - 1, TUI_NORMAL, lines[i]);
     for (int i = 0; i < TUI_VIEWS; i++)
-        tui_grid_printf(grid, 1, y++, grid->width - 1, i == app->view ? TUI_STRONG : TUI_NORMAL,
-                        "%d %-10s %s", (i + 1) % 10, tui_views[i].title, tui_views[i].about);
+        pen_print(&(struct pen){grid, 1, y++}, i == app->view ? TUI_STRONG : TUI_NORMAL,
+                  "%d %-10s %s", (i + 1) % 10, tui_views[i].title, tui_views[i].about);
 }
 
 /* ---- notes ----------------------------------------------------------------------------------- */
@@ -542,8 +534,8 @@ static void draw_nothing_left(const struct tui_table *table, const struct tui_pl
 {
     if (table->order.count || !table->rows.count || !*place->filter || l->row_lines < 1)
         return;
-    tui_grid_printf(grid, 0, l->rows, grid->width, TUI_DIM, "No row holds '%s' (Esc: all rows)",
-                    place->filter);
+    pen_print(&(struct pen){grid, 0, l->rows}, TUI_DIM, "No row holds '%s' (Esc: all rows)",
+              place->filter);
 }
 
 static int dashboard_lines(const struct tui_app *app)

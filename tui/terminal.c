@@ -22,25 +22,18 @@
 static const int caught[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGCONT, SIGWINCH};
 #define CAUGHT (sizeof caught / sizeof caught[0])
 
-static volatile sig_atomic_t came[CAUGHT];
+static volatile sig_atomic_t came[NSIG];
 
 static void note_signal(int number)
 {
-    for (size_t i = 0; i < CAUGHT; i++) {
-        if (caught[i] == number)
-            came[i] = 1;
-    }
+    came[number] = 1;
 }
 
 static bool took(int number)
 {
-    for (size_t i = 0; i < CAUGHT; i++) {
-        if (caught[i] == number && came[i]) {
-            came[i] = 0;
-            return true;
-        }
-    }
-    return false;
+    bool it_came = came[number];
+    came[number] = 0;
+    return it_came;
 }
 
 struct signals {
@@ -63,7 +56,7 @@ static void catch_signals(void)
     sigemptyset(&all);
     sigfillset(&action.sa_mask);
     for (size_t i = 0; i < CAUGHT; i++) {
-        came[i] = 0;
+        came[caught[i]] = 0;
         sigaddset(&all, caught[i]);
     }
     sigprocmask(SIG_BLOCK, &all, NULL);
