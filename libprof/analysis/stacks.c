@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libprof/analysis/capture.h"
+#include "libprof/analysis/group.h"
 #include "libprof/base/utf8.h"
 #include "libprof/include/prof_stack.h"
 #include "libprof/store/ingest_stack.h"
@@ -54,23 +54,17 @@ static const char *file_base_name(const char *path)
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-static enum prof_status read_modules(struct prof_stacks *s, struct prof_error *err)
+static bool add_stack_module(void *user, sqlite3_stmt *row)
 {
-    sqlite3_stmt *row;
-    enum prof_status status =
-        prof_query(s->capture, "SELECT id,path FROM module ORDER BY id", &row, err);
-    while (!status && prof_row(row)) {
-        const char *path = (const char *)sqlite3_column_text(row, 1);
-        struct module_row *module = prof_array_add(&s->modules);
-        if (module)
-            *module = (struct module_row){
-                sqlite3_column_int64(row, 0),
-                prof_arena_copy(&s->texts, path ? path : "", path ? strlen(path) : 0)};
-        if (!module || !module->path)
-            status = prof_out_of_memory(err);
-    }
-    enum prof_status end = prof_query_end(s->capture, row, status ? NULL : err);
-    return status ? status : end;
+    struct prof_stacks *s = user;
+    const char *path = (const char *)sqlite3_column_text(row, 1);
+    struct module_row *module = prof_array_add(&s->modules);
+    if (!module)
+        return false;
+    *module =
+        (struct module_row){sqlite3_column_int64(row, 0),
+                            prof_arena_copy(&s->texts, path ? path : "", path ? strlen(path) : 0)};
+    return module->path != NULL;
 }
 
 /* The number of a key: a number and two texts; a new one is the count of those before. */
@@ -151,8 +145,9 @@ static const char *module_path(const struct prof_stacks *s, int64_t id)
 }
 
 /* A row of the query below: one level of a frame. */
-static bool read_level(struct prof_stacks *s, sqlite3_stmt *row)
+static bool read_level(void *user, sqlite3_stmt *row)
 {
+    struct prof_stacks *s = user;
     int64_t id = sqlite3_column_int64(row, 0), kind = sqlite3_column_int64(row, 1);
     struct frame_row *frame = s->frames.count ? &s->frames.data[s->frames.count - 1] : NULL;
     if (!frame || frame->id != id) {
@@ -186,32 +181,12 @@ static const char levels_sql[] =
     "lead(s.id) OVER (PARTITION BY f.id ORDER BY s.level,s.id) NOT NULL,f.process "
     "FROM frame f LEFT JOIN symbol s ON s.frame=f.id ORDER BY f.id,s.level,s.id";
 
-static enum prof_status read_stack_frames(struct prof_stacks *s, struct prof_error *err)
+static bool add_stack_row(void *user, sqlite3_stmt *row)
 {
-    sqlite3_stmt *row;
-    enum prof_status status = prof_query(s->capture, levels_sql, &row, err);
-    while (!status && prof_row(row))
-        if (!read_level(s, row))
-            status = prof_out_of_memory(err);
-    enum prof_status end = prof_query_end(s->capture, row, status ? NULL : err);
-    return status ? status : end;
-}
-
-static enum prof_status read_stack_rows(struct prof_stacks *s, struct prof_error *err)
-{
-    sqlite3_stmt *row;
-    enum prof_status status =
-        prof_query(s->capture, "SELECT id,parent,frame FROM stack ORDER BY id", &row, err);
-    while (!status && prof_row(row)) {
-        struct stack_row *stack = prof_array_add(&s->rows);
-        if (!stack)
-            status = prof_out_of_memory(err);
-        else
-            *stack = (struct stack_row){sqlite3_column_int64(row, 0), sqlite3_column_int64(row, 1),
-                                        sqlite3_column_int64(row, 2)};
-    }
-    enum prof_status end = prof_query_end(s->capture, row, status ? NULL : err);
-    return status ? status : end;
+    struct prof_stacks *s = user;
+    return prof_array_push(&s->rows, (struct stack_row){sqlite3_column_int64(row, 0),
+                                                        sqlite3_column_int64(row, 1),
+                                                        sqlite3_column_int64(row, 2)});
 }
 
 enum prof_status prof_stacks_open(struct prof_capture *capture, struct prof_stacks **stacks,
@@ -223,11 +198,13 @@ enum prof_status prof_stacks_open(struct prof_capture *capture, struct prof_stac
     s->capture = capture;
     enum prof_status status = prof_begin(capture, err);
     if (!status) {
-        status = read_stack_rows(s, err);
+        status = prof_scan(capture, "SELECT id,parent,frame FROM stack ORDER BY id", add_stack_row,
+                           s, err);
         if (!status && s->rows.count)
-            status = read_modules(s, err);
+            status = prof_scan(capture, "SELECT id,path FROM module ORDER BY id", add_stack_module,
+                               s, err);
         if (!status && s->rows.count)
-            status = read_stack_frames(s, err);
+            status = prof_scan(capture, levels_sql, read_level, s, err);
         prof_end(capture);
     }
     if (status) {

@@ -105,7 +105,7 @@ static void find_steps(struct prof_facts *f)
 bool prof_facts_devices(struct prof_facts *f)
 {
     struct reach reach = {0};
-    bool *means = calloc(f->devices.count + 1, sizeof *means);
+    PROF_FREED bool *means = calloc(f->devices.count + 1, sizeof *means);
     bool ok = means && find_reach(f, &reach);
     if (ok) {
         sum_calls(f, &reach, means);
@@ -113,7 +113,6 @@ bool prof_facts_devices(struct prof_facts *f)
     }
     prof_map_free(&reach.processes);
     prof_map_free(&reach.launches);
-    free(means);
     return ok;
 }
 
@@ -197,7 +196,7 @@ static void count_kernels(const struct prof_facts *f, struct ways *all, bool gap
 
 bool prof_facts_ways(struct prof_facts *f)
 {
-    struct ways *all = calloc(f->devices.count + 1, sizeof *all);
+    PROF_FREED struct ways *all = calloc(f->devices.count + 1, sizeof *all);
     if (!all)
         return false;
     count_kernels(f, all, false);
@@ -214,7 +213,6 @@ bool prof_facts_ways(struct prof_facts *f)
         f->devices.data[i].dispatch_floor_ns =
             at < GAPS ? (int64_t)((parts << (at / GAP_PARTS)) / GAP_PARTS) : 0;
     }
-    free(all);
     return true;
 }
 

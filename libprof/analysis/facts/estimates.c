@@ -202,7 +202,7 @@ PROF_ORDER(by_estimated_time, struct prof_estimate_row, PROF_DESCENDING(total_ns
 static bool fill_estimates(struct work *w)
 {
     struct prof_estimates *all = w->result;
-    struct sum *sums = calloc(2 * all->count + 1, sizeof *sums);
+    PROF_FREED struct sum *sums = calloc(2 * all->count + 1, sizeof *sums);
     if (!sums)
         return false;
     sum_cells(w, sums, sums + all->count);
@@ -217,7 +217,6 @@ static bool fill_estimates(struct work *w)
     }
     if (all->count)
         qsort(all->rows, all->count, sizeof *all->rows, by_estimated_time);
-    free(sums);
     return true;
 }
 

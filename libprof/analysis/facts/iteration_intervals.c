@@ -385,7 +385,8 @@ bool prof_phases_cover(struct prof_phases *phases, struct prof_range_paths *path
 {
     const struct prof_facts *f = paths->facts;
     size_t names = f->range_texts.list.count;
-    int64_t *other = calloc(names + 1, sizeof *other); /* by name; the last: in no range */
+    PROF_FREED int64_t *other =
+        calloc(names + 1, sizeof *other); /* by name; the last: in no range */
     if (!other)
         return false;
     mark_holders(paths);
@@ -406,6 +407,5 @@ bool prof_phases_cover(struct prof_phases *phases, struct prof_range_paths *path
         if (other[i])
             keep_largest(&phases->coverage, (struct prof_coverage_range){name, other[i]});
     }
-    free(other);
     return true;
 }

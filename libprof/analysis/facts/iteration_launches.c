@@ -163,7 +163,7 @@ static bool index_kinds(struct sequence *s)
     s->first = calloc(s->kinds + 2, sizeof *s->first);
     s->places = malloc((s->tokens.count + 1) * sizeof *s->places);
     s->distances = malloc((s->tokens.count + 1) * sizeof *s->distances);
-    size_t *next = malloc((s->kinds + 1) * sizeof *next);
+    PROF_FREED size_t *next = malloc((s->kinds + 1) * sizeof *next);
     bool ok = s->first && s->places && s->distances && next;
     for (size_t i = 0; ok && i < s->tokens.count; i++)
         s->first[s->tokens.data[i].kind + 1]++;
@@ -173,7 +173,6 @@ static bool index_kinds(struct sequence *s)
         memcpy(next, s->first, (s->kinds + 1) * sizeof *next);
     for (size_t i = 0; ok && i < s->tokens.count; i++)
         s->places[next[s->tokens.data[i].kind]++] = i;
-    free(next);
     return ok;
 }
 

@@ -167,7 +167,7 @@ static bool read_range_paths(struct prof_range_paths *paths)
     paths->of_node = malloc((f->ranges.nodes.count + 1) * sizeof *paths->of_node);
     paths->launches = calloc(f->ranges.nodes.count + 1, sizeof *paths->launches);
     paths->proxy = malloc((processes + 1) * sizeof *paths->proxy);
-    size_t *most = calloc(processes + 1, sizeof *most);
+    PROF_FREED size_t *most = calloc(processes + 1, sizeof *most);
     bool ok = paths->of_node && paths->launches && paths->proxy && most;
     for (size_t i = 0; ok && i < f->ranges.nodes.count; i++)
         paths->of_node[i] = PROF_NO_RANGE_PATH;
@@ -189,7 +189,6 @@ static bool read_range_paths(struct prof_range_paths *paths)
             paths->proxy[process] = t;
         }
     }
-    free(most);
     return ok;
 }
 

@@ -85,13 +85,11 @@ enum called { BY_NAME, BY_PATH, AS_PRINTED };
 
 static bool is_printed(const char *label, const char *domain, const char *name)
 {
-    char *whole = NULL;
+    PROF_FREED char *whole = NULL;
     if (!label || (domain && asprintf(&whole, "%s@%s", label, domain) < 0))
         return false;
-    char *printed = prof_report_fit(whole ? whole : label, PROF_PHASE_CELLS);
+    PROF_FREED char *printed = prof_report_fit(whole ? whole : label, PROF_PHASE_CELLS);
     bool same = printed && !strcmp(printed, name);
-    free(printed);
-    free(whole);
     return same;
 }
 
@@ -206,7 +204,8 @@ static bool list_others(struct search *s)
 {
     struct prof_range_path *paths = s->paths->list.data;
     size_t count = s->paths->list.count;
-    bool *around = calloc(count + 1, sizeof *around), ok = around != NULL;
+    PROF_FREED bool *around = calloc(count + 1, sizeof *around);
+    bool ok = around != NULL;
     for (uint32_t p = 0; ok && p < count; p++)
         for (uint32_t up = paths[p].parent; paths[p].chosen && up != PROF_NO_RANGE_PATH;
              up = paths[up].parent)
@@ -223,7 +222,6 @@ static bool list_others(struct search *s)
                                        .cluster = (uint32_t)(s->candidates.count - 1),
                                        .other = true};
     }
-    free(around);
     return ok;
 }
 
@@ -414,7 +412,8 @@ static bool add_phases(struct search *s, struct prof_phases *phases, bool asked)
 {
     size_t room = s->candidates.count + 1, count = 0;
     const struct candidate **leaders = malloc(room * sizeof *leaders);
-    bool *tiled = calloc(room, sizeof *tiled), ok = leaders && tiled;
+    PROF_FREED bool *tiled = calloc(room, sizeof *tiled);
+    bool ok = leaders && tiled;
     for (uint32_t i = 0; ok && i < s->candidates.count; i++) {
         size_t members;
         const struct candidate *one = &s->candidates.data[i];
@@ -427,7 +426,6 @@ static bool add_phases(struct search *s, struct prof_phases *phases, bool asked)
     for (size_t i = 0; ok && i < count; i++)
         ok = add_range_phase(s, phases, leaders, count, i, tiled[i], asked);
     free(leaders);
-    free(tiled);
     return ok;
 }
 

@@ -178,14 +178,13 @@ static int64_t iterations_period(const struct prof_iterations *it, size_t row, d
     const struct prof_iteration *list = it->list.data + it->main_begin;
     row = count && count - 1 < row ? count - 1 : row;
     size_t rows = count > row ? count - row : 0;
-    int64_t *times = rows && row ? malloc(rows * sizeof *times) : NULL;
+    PROF_FREED int64_t *times = rows && row ? malloc(rows * sizeof *times) : NULL;
     if (!times)
         return 0;
     for (size_t i = 0; i < rows; i++)
         times[i] = prof_subtract(list[i + row].begin, list[i].begin);
     qsort(times, rows, sizeof *times, prof_ascending_int64);
     int64_t period = times[(size_t)((double)rows * part)] / (int64_t)row;
-    free(times);
     return period > 0 ? period : 1;
 }
 

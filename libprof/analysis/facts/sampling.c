@@ -49,7 +49,7 @@ static bool time_gap(struct prof_stretch *gap, const int64_t *begins, size_t cou
     int64_t settled = bare ? prof_subtract(begins[end], begins[gap->first]) - BARE_NS : 0;
     settled = bare && settled < middle ? middle : settled;
     settled = settled > PROF_OVERHEAD_SETTLE_NS ? settled : PROF_OVERHEAD_SETTLE_NS;
-    double *times = malloc((end - gap->first + 1) * sizeof *times);
+    PROF_FREED double *times = malloc((end - gap->first + 1) * sizeof *times);
     if (!times)
         return false;
     while (clear < end && prof_subtract(begins[clear], begins[gap->first]) < settled)
@@ -65,7 +65,6 @@ static bool time_gap(struct prof_stretch *gap, const int64_t *begins, size_t cou
         gap->slowed_ns =
             sum_of(begins, gap->first, clear, most) - (double)(clear - gap->first) * gap->bare_ns;
     }
-    free(times);
     return true;
 }
 

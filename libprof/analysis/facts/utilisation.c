@@ -267,7 +267,7 @@ static void finish_device_utilisation(struct device *d)
 static bool make_bucket_shares(struct device *d)
 {
     double *const shares[] = {d->row.busy_share, d->row.kernel_share, d->row.memcpy_memset_share};
-    double *recorded = calloc(d->buckets + 1, sizeof *recorded);
+    PROF_FREED double *recorded = calloc(d->buckets + 1, sizeof *recorded);
     double width = (double)prof_subtract(d->end_ns, d->begin_ns) / (double)d->buckets;
     if (recorded && d->buckets && d->end_ns > d->begin_ns)
         add_to_buckets(d, recorded, d->begin_ns, d->end_ns);
@@ -277,7 +277,6 @@ static bool make_bucket_shares(struct device *d)
                            : recorded[i] < width / 2    ? NAN
                            : shares[s][i] < recorded[i] ? shares[s][i] / recorded[i]
                                                         : 1;
-    free(recorded);
     return recorded != NULL;
 }
 

@@ -109,13 +109,12 @@ static bool typical_idle_finish(const struct typical_idle *idle,
     memcpy(typical_ns, slice_ns, PROF_SLICES * sizeof *typical_ns);
     if (!idle || !idle->any || idle->last - idle->first + 1 < MIN_ITERATIONS)
         return true;
-    int64_t *sorted = malloc((idle->last - idle->first + 1) * sizeof *sorted);
+    PROF_FREED int64_t *sorted = malloc((idle->last - idle->first + 1) * sizeof *sorted);
     for (size_t i = 0; sorted && i < IDLE_STATES; i++) {
         int64_t *typical = &typical_ns[PROF_SLICE_FIRST_IDLE + i];
         int64_t left = prof_subtract(*typical, out_of_line(idle, i, sorted));
         *typical = left > 0 ? left : 0;
     }
-    free(sorted);
     return sorted != NULL;
 }
 

@@ -178,13 +178,12 @@ const struct prof_computed prof_computed_tables[] = {
 static enum prof_status run_made(struct prof_capture *capture, sqlite3_str *sql,
                                  struct prof_error *err)
 {
-    char *text = sqlite3_str_finish(sql);
+    PROF_SQL_FREED char *text = sqlite3_str_finish(sql);
     enum prof_status status = PROF_OK;
     if (!text)
         status = prof_out_of_memory(err);
     else if (!prof_sql_run(capture->db, text))
         status = prof_store_fail(capture->store, "query", err);
-    sqlite3_free(text);
     return status;
 }
 

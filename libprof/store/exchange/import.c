@@ -109,17 +109,22 @@ static enum prof_status attach(struct import *im, const char *file)
     return status;
 }
 
+static enum prof_status open_stage(struct import *im, int flags, sqlite3 **stage)
+{
+    PROF_FREED char *name = NULL;
+    if (asprintf(&name, "%s.stage", im->output) < 0)
+        return prof_out_of_memory(im->err);
+    PROF_TRY(exchange_temporary(name, &im->stage, im->err));
+    flags |= SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX;
+    return sqlite3_open_v2(im->stage, stage, flags, NULL)
+               ? exchange_sql_fail(*stage, "write", im->stage, im->err)
+               : PROF_OK;
+}
+
 static enum prof_status stage_trace(struct import *im)
 {
     sqlite3 *stage = NULL;
-    char *name = NULL;
-    if (asprintf(&name, "%s.stage", im->output) < 0)
-        return prof_out_of_memory(im->err);
-    enum prof_status status = exchange_temporary(name, &im->stage, im->err);
-    free(name);
-    if (!status &&
-        sqlite3_open_v2(im->stage, &stage, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL))
-        status = exchange_sql_fail(stage, "write", im->stage, im->err);
+    enum prof_status status = open_stage(im, 0, &stage);
     status = status ?: trace_stage(im->path, stage, im->options, im->err);
     if (sqlite3_close(stage) != SQLITE_OK && !status)
         status = prof_fail(im->err, PROF_IO, "cannot write %s", im->stage);
@@ -129,12 +134,8 @@ static enum prof_status stage_trace(struct import *im)
 /* `src` becomes what was laid down. */
 static enum prof_status stage_rocpd(struct import *im)
 {
-    char *name = NULL;
     sqlite3 *stage = NULL, *source = im->source;
-    if (asprintf(&name, "%s.stage", im->output) < 0)
-        return prof_out_of_memory(im->err);
-    enum prof_status status = exchange_temporary(name, &im->stage, im->err);
-    free(name);
+    enum prof_status status = open_stage(im, SQLITE_OPEN_URI, &stage);
     PROF_SQL_FREED char *uri = status ? NULL : capture_uri(im->path, "mode=ro");
     PROF_SQL_FREED char *sql =
         sqlite3_mprintf("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA "
@@ -143,10 +144,7 @@ static enum prof_status stage_rocpd(struct import *im)
     im->source = NULL;
     if (!status && (!uri || !sql))
         status = prof_out_of_memory(im->err);
-    if (!status &&
-        (sqlite3_open_v2(im->stage, &stage,
-                         SQLITE_OPEN_READWRITE | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, NULL) ||
-         sqlite3_exec(stage, sql, NULL, NULL, NULL)))
+    if (!status && sqlite3_exec(stage, sql, NULL, NULL, NULL))
         status = exchange_sql_fail(stage, "read", im->path, im->err);
     if (!status)
         exchange_watch(stage, &im->watch);

@@ -32,25 +32,24 @@ enum kind { KERNEL, COPY, FILL, WAIT, GRAPH };
 #define RECORD_OF(kind, device)                                                                    \
     "SELECT " #kind ", coalesce(globalPid, " NSYS_MAIN_PROCESS                                     \
     ", 0), coalesce(correlationId, 0), start, end, " device ", contextId, streamId, "
-#define RECORD(kind) RECORD_OF(kind, "deviceId")
-static const char records_sql[] = RECORD(
-    0) "graphNodeId, coalesce(demangledName, shortName, mangledName), launchType, "
-       "registersPerThread, gridX, gridY, gridZ, blockX, blockY, blockZ, staticSharedMemory, "
-       "dynamicSharedMemory, localMemoryPerThread, clusterX, clusterY, clusterZ, graphId FROM "
-       "n_KERNEL UNION ALL " RECORD(
-           1) "graphNodeId, bytes, copyKind, srcKind, dstKind, dstDeviceId, migrationCause, "
-              "virtualAddress, srcDeviceId, NULL, NULL, "
-              "NULL, NULL, NULL, NULL, NULL, NULL FROM n_MEMCPY UNION ALL " RECORD(
-                  2) "graphNodeId, bytes, value, memKind, NULL, NULL, NULL, NULL, NULL, NULL, "
-                     "NULL, NULL, NULL, NULL, NULL, NULL, NULL FROM n_MEMSET UNION ALL " RECORD_OF(
-                         3, NSYS_OWNER("w")) "NULL, syncType, eventId, eventSyncId, NULL, NULL, "
-                                             "NULL, NULL, NULL, "
-                                             "NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL FROM "
-                                             "n_SYNCHRONIZATION w UNION ALL " RECORD(
-                                                 4) "NULL, graphId, NULL, NULL, NULL, NULL, NULL, "
-                                                    "NULL, NULL, NULL, "
-                                                    "NULL, NULL, NULL, NULL, NULL, NULL, NULL FROM "
-                                                    "n_GRAPH_TRACE ORDER BY 2, 3, 4";
+#define KERNELS RECORD_OF(0, "deviceId")
+#define COPIES RECORD_OF(1, "deviceId")
+#define FILLS RECORD_OF(2, "deviceId")
+#define WAITS RECORD_OF(3, NSYS_OWNER("w"))
+#define GRAPHS RECORD_OF(4, "deviceId")
+#define NO_8 ", NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL"
+static const char records_sql[] =
+    KERNELS "graphNodeId, coalesce(demangledName, shortName, mangledName), launchType, "
+            "registersPerThread, gridX, gridY, gridZ, blockX, blockY, blockZ, staticSharedMemory, "
+            "dynamicSharedMemory, localMemoryPerThread, clusterX, clusterY, clusterZ, graphId FROM "
+            "n_KERNEL UNION ALL " COPIES
+            "graphNodeId, bytes, copyKind, srcKind, dstKind, dstDeviceId, migrationCause, "
+            "virtualAddress, srcDeviceId" NO_8 " FROM n_MEMCPY UNION ALL " FILLS
+            "graphNodeId, bytes, value, memKind, NULL, NULL, NULL, NULL, NULL" NO_8
+            " FROM n_MEMSET UNION ALL " WAITS
+            "NULL, syncType, eventId, eventSyncId, NULL, NULL, NULL, NULL, NULL" NO_8
+            " FROM n_SYNCHRONIZATION w UNION ALL " GRAPHS "NULL, graphId, NULL, NULL, NULL, NULL, "
+            "NULL, NULL, NULL" NO_8 " FROM n_GRAPH_TRACE ORDER BY 2, 3, 4";
 
 /* cudaLaunchKernel_v7000: the version of CUPTI's table of names, not of the function */
 static size_t without_version(const char *name, size_t length)
