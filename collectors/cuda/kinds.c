@@ -262,6 +262,11 @@ bool cuda_kinds_were_off(uint64_t time)
            time < atomic_load_explicit(&since, memory_order_relaxed);
 }
 
+bool cuda_kinds_on(void)
+{
+    return atomic_load(&on);
+}
+
 bool cuda_kinds_windows(void)
 {
     return atomic_load_explicit(&windows, memory_order_relaxed);

@@ -295,6 +295,7 @@ void cuda_kinds_recording(bool open); /* a window opened or closed; any thread *
 void cuda_kinds_tick(bool last);
 /* Just before they were last switched on? What was called then may have no records of its work. */
 bool cuda_kinds_were_off(uint64_t time);
+bool cuda_kinds_on(void);      /* have kernels that are launched now records? */
 bool cuda_kinds_windows(void); /* has recording ever been off? */
 bool cuda_kinds_begin(void);   /* may kinds be configured now? True: exit waits for the end */
 void cuda_kinds_end(void);

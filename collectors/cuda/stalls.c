@@ -11,6 +11,7 @@
  *
  * The machine code is kept for the lines of the source (cubins.c). */
 #include <errno.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,7 +66,7 @@ static bool wanted;
 static uint32_t period; /* exponent */
 static struct sampled_context contexts[CONTEXTS];
 static struct pc_data final[DEVICES]; /* what CUPTI fills at the end; a device has one context */
-static bool held[DEVICES]; /* by this process: hold_counters */
+static int locks[DEVICES]; /* descriptor + 1: this process holds the GPU (hold_counters) */
 static _Atomic bool told_of_others, told_of_last;
 static _Atomic uint64_t claimed;    /* bit: a context of the device is sampled */
 static _Atomic uint32_t unloading; /* threads that end contexts: CUPTI is not called meanwhile */
@@ -181,19 +182,20 @@ static CUptiResult configure(struct sampled_context *context)
     return cupti.PCSamplingSetConfigurationAttribute(&all);
 }
 
-/* False: another process samples the GPU, or counts on it (samplers/counters has the same lock). An
- * abstract socket leaves no file and ends with its process; until then it is kept. */
+#define LOCK_NAME "perfkit-counters-" /* samplers/counters has the same lock */
+
+/* False: another process of this network namespace samples the GPU, or counts on it. An abstract
+ * socket leaves no file and ends with its process; until then it is kept. */
 static bool hold_counters(uint32_t device)
 {
     unsigned char uuid[16];
     char text[CUDA_UUID_BYTES];
     struct sockaddr_un name = {.sun_family = AF_UNIX};
-    if (held[device] || !cuda_driver.DeviceGetUuid ||
+    if (locks[device] || !cuda_driver.DeviceGetUuid ||
         cuda_driver.DeviceGetUuid(uuid, (CUdevice)device) != CUDA_SUCCESS)
         return true;
     cuda_uuid_text(uuid, text);
-    int length =
-        snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "perfkit-counters-%s", text);
+    int length = snprintf(name.sun_path + 1, sizeof name.sun_path - 1, LOCK_NAME "%s", text);
     int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (fd >= 0 && bind(fd, (struct sockaddr *)&name,
                         (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1) +
@@ -202,8 +204,24 @@ static bool hold_counters(uint32_t device)
         close(fd);
         return !others;
     }
-    held[device] = fd >= 0;
+    locks[device] = fd + 1;
     return true;
+}
+
+/* A child of fork would hold the GPU as long as it lives. The program may have closed the
+ * descriptor, and opened something else by its number. */
+static void release_in_child(void)
+{
+    int saved = errno;
+    for (uint32_t i = 0; i < DEVICES; i++) {
+        struct sockaddr_un name = {0};
+        socklen_t bytes = sizeof name;
+        if (locks[i] && getsockname(locks[i] - 1, (struct sockaddr *)&name, &bytes) == 0 &&
+            memcmp(name.sun_path + 1, LOCK_NAME, sizeof LOCK_NAME - 1) == 0)
+            close(locks[i] - 1);
+        locks[i] = 0;
+    }
+    errno = saved;
 }
 
 /* Two contexts of a device that are sampled at a time lose all records (CUPTI 13.0.85). */
@@ -497,8 +515,8 @@ void cuda_stalls_tick(bool last)
     for (uint32_t i = 0; i < CONTEXTS && !atomic_load(&unloading); i++) {
         if (atomic_load(&contexts[i].state) == SAMPLED)
             fetch_context(&contexts[i], keep);
-        if (state == LEAVING)
-            end_sampling(&contexts[i], !cuda_buffers_oldest());
+        if (state == LEAVING) /* what runs has a buffer, unless kernels have no records now */
+            end_sampling(&contexts[i], cuda_kinds_on() && !cuda_buffers_oldest());
         add_final(&contexts[i], keep);
         if (last && state == RUNNING && atomic_load(&contexts[i].state) == SAMPLED)
             last_samples_missing();
@@ -596,8 +614,10 @@ void cuda_stalls_start(void)
     wanted = true;
     /* Now that CUPTI has made its tables: what is registered last is called first. */
     static _Atomic bool registered;
-    if (!atomic_exchange(&registered, true))
+    if (!atomic_exchange(&registered, true)) {
         atexit(end_stalls_at_exit);
+        pthread_atfork(NULL, NULL, release_in_child);
+    }
 }
 
 bool cuda_stalls_on(void)
@@ -609,7 +629,6 @@ void cuda_stalls_forked(void)
 {
     wanted = false;
     memset(contexts, 0, sizeof contexts);
-    memset(held, 0, sizeof held); /* the parent's */
     atomic_store(&claimed, 0);
     atomic_store(&told_of_others, false);
     atomic_store(&told_of_last, false);

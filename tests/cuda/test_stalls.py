@@ -282,6 +282,12 @@ class Stalls(replay.Case):
             db = self.stalls(out.finish(), pm="pc_work=1", options=options)
             self.assertEqual(len(self.later_notes(db)), not inside)
 
+    def test_exit_unwatched(self):
+        """Nor is sampling ended at exit where kernels have no records."""
+        db = self.stalls(script([[PLAIN]]), pm="pc_work=1", end="return",
+                         options=("--stalls", "--capture-range=cudaProfilerApi"))
+        self.assertEqual(self.later_notes(db), [])
+
     def test_capture_range(self):
         """Samples outside of what is to be recorded are left out."""
         for opened in (False, True):
@@ -377,9 +383,9 @@ class Stalls(replay.Case):
                          [("plain", 208, 11, 1), ("fenced", 21, 25, 1)])
 
     def test_fork(self):
-        """The child has nothing of the parent's samples, and calls nothing of its CUPTI."""
+        """The child has nothing of the parent's samples, calls nothing of its CUPTI, and does not hold its GPU."""
         for how in (1, 2):
-            db = self.stalls(script([[PLAIN]]), fake="fork=%d" % how)
+            db = self.stalls(script([[PLAIN]]), fake="locked=1,fork=%d" % how)
             self.assertEqual(self.stall_rows(db), [("plain", 0x90, 11, 100, 0, 80, 0)])
 
     def test_program_that_did_not_ask(self):

@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -334,20 +336,37 @@ static void wait_for_flush(void)
     }
 }
 
+/* Has this process a descriptor of the lock of a GPU? */
+static bool holds_gpu(void)
+{
+    for (int fd = 0; fd < 1024; fd++) {
+        struct sockaddr_un name = {0};
+        socklen_t bytes = sizeof name;
+        if (getsockname(fd, (struct sockaddr *)&name, &bytes) == 0 &&
+            strncmp(name.sun_path + 1, "perfkit-counters-", 17) == 0)
+            return true;
+    }
+    return false;
+}
+
 static int fork_here(void)
 {
     long how = fake_knob("fork", 0);
     if (!how)
         return 0;
+    if (fake_knob("locked", 0) && !holds_gpu())
+        return 1;
     pid_t child = fork();
     if (child == 0) {
+        if (holds_gpu())
+            _exit(1);
         if (how == 2)
             _exit(0);
         exit(0);
     }
     int status = 1;
     waitpid(child, &status, 0);
-    return status;
+    return status != 0;
 }
 
 static int play_one_buffer(size_t number, bool calls)
