@@ -340,10 +340,7 @@ START_TEST(pauses_behind_an_upload_go_with_it)
     findings_check(&findings);
     const struct prof_finding *finding = finding_of(&findings, "pageable-copy");
     ck_assert_ptr_nonnull(finding);
-    double python = 0;
-    for (size_t i = 0; i < finding->number_count; i++)
-        python += strcmp(finding->numbers[i].name, "python_ns") ? 0 : finding->numbers[i].value;
-    ck_assert((python >= (STEPS - 1) * 100e3) == (_i == 0));
+    ck_assert((number_of(finding, "python_ns") >= (STEPS - 1) * 100e3) == (_i == 0));
     scene_done(capture, &findings);
 }
 END_TEST
@@ -407,11 +404,8 @@ START_TEST(indexing_by_a_mask_goes_with_its_wait)
     const struct prof_finding *finding = finding_of(&findings, "scalar-readback");
     ck_assert_ptr_nonnull(finding);
     ck_assert((finding->alone_ns >= (STEPS - 1) * 3 * (int64_t)(200 * US)) == (_i == 0));
-    double kernels = 0; /* those of the operator go with it */
-    for (size_t i = 0; i < finding->number_count; i++)
-        kernels +=
-            strcmp(finding->numbers[i].name, "saved_kernel_ns") ? 0 : finding->numbers[i].value;
-    ck_assert_double_ge(kernels, (STEPS - 1) * 3 * (double)(20 * US));
+    /* those of the operator go with it */
+    ck_assert_double_ge(number_of(finding, "saved_kernel_ns"), (STEPS - 1) * 3 * (double)(20 * US));
     scene_done(capture, &findings);
 }
 END_TEST
@@ -453,10 +447,7 @@ START_TEST(only_its_own_kernels_go_with_a_wait)
     findings_check(&findings);
     const struct prof_finding *finding = finding_of(&findings, "scalar-readback");
     ck_assert_ptr_nonnull(finding);
-    double kernels = 0;
-    for (size_t i = 0; i < finding->number_count; i++)
-        kernels +=
-            strcmp(finding->numbers[i].name, "saved_kernel_ns") ? 0 : finding->numbers[i].value;
+    double kernels = number_of(finding, "saved_kernel_ns");
     ck_assert_double_gt(kernels, 0);
     ck_assert_double_le(kernels, STEPS * 3 * (double)(20 * US));
     scene_done(capture, &findings);

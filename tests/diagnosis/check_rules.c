@@ -8,15 +8,6 @@
 #include "tests/check_main.h"
 #include "tests/diagnosis/programs.h"
 
-static double number_of(const struct prof_finding *finding, const char *name)
-{
-    for (size_t i = 0; i < finding->number_count; i++) {
-        if (!strcmp(finding->numbers[i].name, name))
-            return finding->numbers[i].value;
-    }
-    return -1;
-}
-
 START_TEST(it_speaks_on_the_fault_only)
 {
     const struct program *program = &programs[_i];

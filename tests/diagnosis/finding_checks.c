@@ -77,6 +77,12 @@ const struct prof_number *number_named(const struct prof_finding *finding, const
     return NULL;
 }
 
+double number_of(const struct prof_finding *finding, const char *name)
+{
+    const struct prof_number *number = number_named(finding, name);
+    return number ? number->value : -1;
+}
+
 /* The bound, by its formula from the numbers; without what other findings have it is that of the
  * finding on its own. */
 static void bound_check(const struct prof_finding *finding)

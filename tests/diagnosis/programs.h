@@ -32,6 +32,8 @@ struct prof_capture *program_run(const struct program *program, enum version whi
 const struct prof_finding *finding_of(const struct prof_findings *findings, const char *rule);
 /* Its number of that name, or NULL. */
 const struct prof_number *number_named(const struct prof_finding *finding, const char *name);
+/* Its value, -1 = it has none of that name. */
+double number_of(const struct prof_finding *finding, const char *name);
 /* On standard error, for a test that fails. */
 void findings_list(const struct prof_findings *findings);
 /* What holds for the findings of every capture. */
