@@ -41,6 +41,8 @@ for command in 'verify a.sqlite' 'what-if' 'top --once'; do # 1 is a verdict, or
   perfkit $command a.sqlite >/dev/full
   echo $?
 done
+perfkit report a.sqlite --html /dev/full
+echo $?
 echo --- a limit on files
 (ulimit -f 8; perfkit report a.sqlite --html page.html; echo $?; perfkit report a.sqlite --html old; echo $?)
 cat old
