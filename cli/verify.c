@@ -125,11 +125,12 @@ static void print_verify_head(const void *result)
            capture_words(&v->sides[1]));
     print_saving(v);
     if (!v->why_none && v->predicted_ns > 0)
-        printf("%-10s the findings that are gone or partly gone cost at most %s per iteration%s\n",
-               "Predicted", prof_duration(v->predicted_ns).text,
-               v->saved_low_ns > v->predicted_ns ? "; something else saved the rest" : "");
+        printf("%-10s the findings that are gone or partly gone cost at most %s per iteration\n",
+               "Predicted", prof_duration(v->predicted_ns).text);
     else if (!v->why_none)
         printf("%-10s no finding of these iterations is gone\n", "Predicted");
+    if (!v->why_none && v->predicted_ns > 0 && v->saved_low_ns > v->predicted_ns)
+        printf("%-10s something else saved the rest\n", "");
     print_side("Before", &v->sides[0]);
     print_side("After", &v->sides[1]);
     if (!v->why_none && v->phases > 1)
