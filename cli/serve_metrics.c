@@ -267,7 +267,7 @@ static void look_at_devices(struct serve_metrics *m)
     }
 }
 
-/* On a connection of its own, for the search cuts it. */
+/* On a connection of its own: the search reads a part of the capture only. */
 static void look_for_range(struct serve_metrics *m)
 {
     uint64_t now = prof_now_ns();
