@@ -70,7 +70,8 @@ static const struct cli_option run_options[] = {
     CLI_OPTION(
         run_options, pytorch, "pytorch", 0, WORDS, "LIST",
         "name PyTorch's operators (ops) and modules (modules) by NVTX ranges, without a change "
-        "to the program; both without a list",
+        "to the program; both without a list; shapes: operators with the sizes of their inputs, "
+        "for their FLOP, which costs more",
         .implied = PYTORCH_ALL, .words = pytorch_words),
     CLI_OPTION(
         run_options, counters.set, "counters", 0, TEXT, "SET",

@@ -460,7 +460,7 @@ const struct run_feature run_stacks = {.name = "stacks",
 
 /* ---- --pytorch ------------------------------------------------------------------------------- */
 
-const char *const pytorch_words[] = {"ops", "modules", NULL};
+const char *const pytorch_words[] = {"ops", "modules", "shapes", NULL};
 
 static bool check_pytorch_options(struct run *run)
 {

@@ -154,7 +154,7 @@ void prof_report_append_wall(const struct prof_report_data *data, char *out, siz
     TABLE(stalls) TABLE(stall_lines) TABLE(stall_code) TABLE(roofline)                             \
     TABLE(roofline_configs) TABLE(roofline_ranges) TABLE(ceilings) TABLE(graphs) TABLE(lines)      \
     TABLE(transfers) TABLE(migrations) TABLE(api) TABLE(waits) TABLE(overhead) TABLE(jit)          \
-    TABLE(ranges) TABLE(pytorch) TABLE(host) TABLE(host_threads) TABLE(memory) TABLE(leaks) TABLE(pools) \
+    TABLE(ranges) TABLE(pytorch) TABLE(pytorch_flop) TABLE(host) TABLE(host_threads) TABLE(memory) TABLE(leaks) TABLE(pools) \
     TABLE(streams) TABLE(contexts) TABLE(threads) TABLE(processes) TABLE(balance)
 /* clang-format on */
 

@@ -212,6 +212,7 @@ static enum prof_status load_details(struct prof_report_data *data, struct prof_
     PROF_TRY(prof_range_summary(capture, filter, &data->ranges, err));
     PROF_TRY(
         prof_pytorch_parts(&data->ranges, &data->pytorch_parts, &data->pytorch_part_count, err));
+    PROF_TRY(prof_pytorch_flop(capture, filter, &data->iterations, &data->pytorch_flop, err));
     for (enum prof_activity i = 0; i < PROF_ACTIVITIES; i++) {
         if (i != PROF_ACTIVITY_GRAPHS && i != PROF_ACTIVITY_OVERHEAD)
             PROF_TRY(prof_activity_summary(capture, filter, i, &data->activities[i], err));
@@ -244,6 +245,7 @@ void prof_report_unload(struct prof_report_data *data)
     prof_api_summary_free(&data->api);
     prof_sync_summary_free(&data->waits);
     free(data->pytorch_parts);
+    prof_pytorch_flop_free(&data->pytorch_flop);
     prof_range_summary_free(&data->ranges);
     prof_memory_summary_free(&data->memory);
     for (enum prof_activity i = 0; i < PROF_ACTIVITIES; i++)

@@ -59,6 +59,7 @@ struct prof_report_data {
     struct prof_range_summary ranges;
     struct prof_pytorch_part *pytorch_parts; /* of the rows of `ranges` */
     size_t pytorch_part_count;
+    struct prof_pytorch_flop pytorch_flop; /* rows of `iterations` */
     struct prof_memory_summary memory;
     struct prof_activity_summary activities[PROF_ACTIVITIES];
     struct prof_pool_summary pools;

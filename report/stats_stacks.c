@@ -1,5 +1,6 @@
 /* Statistics by the host's stacks: what each line of the program cost on the device, which
  * stacks launched each kernel, and where calls are made. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -249,6 +250,8 @@ const struct prof_report_column prof_stat_pytorch_sum_columns[] = {
     STAT_INT("Calls", COUNT, pytorch_line, row.calls),
     STAT_INT("Forward Ops", COUNT, pytorch_line, row.forward_operations),
     STAT_INT("Backward Ops", COUNT, pytorch_line, row.backward_operations),
+    STAT_REAL("FLOP", RATIO, pytorch_line, row.flop),
+    STAT_REAL("FLOP/s", FLOPS, pytorch_line, row.flop_rate),
     STAT_TEXT("Operator", pytorch_line, row.op),
     STAT_TEXT("Module", pytorch_line, row.module),
     STAT_TEXT("Function", pytorch_line, row.function),
@@ -262,6 +265,8 @@ static bool unmatched(struct prof_report_row_walk *walk, const struct prof_pytor
     struct pytorch_line line = {
         .row = {.op = "(backward, of an operator that is not known)",
                 .line = PROF_UNKNOWN,
+                .flop = NAN,
+                .flop_rate = NAN,
                 .backward_ns = all->unmatched_ns,
                 .backward_operations = all->unmatched_operations},
         .total_ns = all->unmatched_ns,

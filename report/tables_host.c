@@ -66,6 +66,55 @@ const struct prof_report_table prof_report_pytorch_table = {
     ROWS(prof_pytorch_part, pytorch, pytorch_parts, pytorch_part_count),
 };
 
+ROW_CELL(flop_phase, prof_pytorch_flop_row, flop,
+         prof_report_text(data->iterations.series[flop->series].phase < data->iterations.phase_count
+                              ? data->iterations.phases[data->iterations.series[flop->series].phase].name
+                              : NULL))
+ROW_CELL(flop_pipe, prof_pytorch_flop_row, flop,
+         prof_report_text(flop->pipe < PROF_CEILINGS ? prof_ceiling_of(flop->pipe).name : NULL))
+
+static const struct prof_report_column pytorch_flop_columns[] = {
+    REAL("utilisation", "MFU", SHARE, 1, prof_pytorch_flop_row, utilisation),
+    REAL("flop_per_s", "FLOP/s", FLOPS, 1, prof_pytorch_flop_row, rate),
+    REAL("flop", "FLOP per iteration", RATIO, 1, prof_pytorch_flop_row, flop),
+    REAL("iteration_ns", "Iteration", NS, 1, prof_pytorch_flop_row, iteration_ns),
+    INT64("iterations", "Iterations", COUNT, 2, prof_pytorch_flop_row, iterations),
+    REAL("counted_flop_per_s", "In products", FLOPS, 2, prof_pytorch_flop_row, counted_rate),
+    REAL("counted_share", "GPU time counted", SHARE, 1, prof_pytorch_flop_row, counted_share),
+    REAL("lacking_share", "Inputs missing", SHARE, 1, prof_pytorch_flop_row, lacking_share),
+    REAL("other_share", "No formula", SHARE, 1, prof_pytorch_flop_row, other_share),
+    COMPUTED("pipe", "Pipe", WORD, 0, flop_pipe),
+    REAL("pipe_share", "Of the pipe", SHARE, 0, prof_pytorch_flop_row, pipe_share),
+    REAL("peak_flop_per_s", "Peak", FLOPS, 0, prof_pytorch_flop_row, peak),
+    OF_ID("device", "Device", NAME, 3, prof_pytorch_flop_row, device, prof_report_device_name),
+    COMPUTED("phase", "Phase", NAME, 3, flop_phase),
+    CHARS("basis", "Of", NAME, 1, prof_pytorch_flop_row, basis),
+    {0},
+};
+
+static void pytorch_flop_notes(const struct prof_report_data *data,
+                               struct prof_report_notes *notes)
+{
+    if (data->pytorch_flop.unreadable)
+        snprintf(notes->text[notes->count++], PROF_REPORT_NOTE_BYTES,
+                 "%s calls of operators are not counted: their inputs were too long or are broken.",
+                 prof_count(data->pytorch_flop.unreadable).text);
+}
+
+const struct prof_report_table prof_report_pytorch_flop_table = {
+    .name = "pytorch_flop",
+    .title = "Model FLOP utilisation (MFU)",
+    .none = "no inputs of PyTorch's operators (perfkit run --pytorch=shapes)",
+    .help = "FLOP of an iteration after warm-up, by the inputs of PyTorch's operators (products of "
+            "matrices, convolutions, attention), over what the device could compute in its time, "
+            "without sparsity. GPU time counted: that of these operators; Inputs missing: of those "
+            "whose inputs do not say enough; No formula: the rest.",
+    .optional = true,
+    .screen_rows = 4,
+    .notes = pytorch_flop_notes,
+    ROWS(prof_pytorch_flop_row, pytorch_flop, pytorch_flop.rows, pytorch_flop.count),
+};
+
 /* ---- trust ----------------------------------------------------------------------------------- */
 
 static const struct prof_report_column balance_columns[] = {

@@ -168,6 +168,14 @@ int nvtx_push(struct nvtx_object *domain, const struct nvtx_event *event, bool c
         };
         collector_emit(&field);
     }
+    if (event->inputs) {
+        struct wire_field field = {
+            .head = {sizeof field, WIRE_FIELD, WIRE_PAYLOAD_INPUTS, 0},
+            .value = event->inputs,
+            .domain = domain_id,
+        };
+        collector_emit(&field);
+    }
     return level;
 }
 

@@ -160,6 +160,7 @@ struct nvtx_event {
     bool has_work, has_sequence;
     struct perfkit_work work;
     uint64_t sequence;                           /* of PyTorch's operators */
+    uint32_t inputs;                             /* string id of theirs; 0 = not known */
     const struct pk_nvtx_payload_data *payloads; /* whose fields follow the range; the caller's */
     size_t payload_count;
 };
@@ -177,7 +178,7 @@ void nvtx_mark(struct nvtx_object *domain, const struct nvtx_event *event);
 
 extern bool nvtx_torch;      /* it was switched on from outside: its texts are taken apart */
 void nvtx_torch_start(void); /* reads the option */
-/* How much of the text is the operator's name; its sequence number goes into *event. */
+/* How much of the text is the operator's name; its sequence number and inputs go into *event. */
 size_t nvtx_torch_name(const char *text, struct nvtx_event *event);
 
 /* ---- handlers.c, objects.c: write the handlers into one client's tables ---------------------- */

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 
 #include "collectors/nvtx/nvtx.h"
+#include "libprof/wire/operator_name.h"
 
 static uint32_t code_point(wchar_t wide)
 {
@@ -78,10 +79,9 @@ void nvtx_narrow_done(struct nvtx_text *text)
 /* ---- Texts of PyTorch's profiler -------------------------------------------------------------
  *
  * What PyTorch's profiler puts into the texts of its ranges (`perfkit run --pytorch` switches it
- * on): "aten::addmm, seq = 17, op_id = 93". Kept whole, every call would be a text of its own; so
- * the name becomes the range's text and the sequence number a field of it. By that number a
- * backward operator finds the forward one that it belongs to; the other number adds nothing to the
- * order. */
+ * on), as libprof/wire/operator_name.h says. The name becomes the range's text, the sequence number
+ * a field of it, and the sizes of the inputs (--pytorch=shapes) are sent once for all calls with the
+ * same; the other numbers add nothing. */
 
 bool nvtx_torch;
 
@@ -91,27 +91,13 @@ void nvtx_torch_start(void)
     nvtx_torch = collector_option("pytorch", names, sizeof names);
 }
 
-/* Does text[0..length) end with `label` and a number? Then it is taken off. */
-static bool take_number(const char *text, size_t *length, const char *label, uint64_t *number)
-{
-    size_t digits = *length, name = strlen(label);
-    while (digits > 0 && text[digits - 1] >= '0' && text[digits - 1] <= '9')
-        digits--;
-    if (digits == *length || *length - digits > 19 || digits <= name ||
-        memcmp(text + digits - name, label, name) != 0)
-        return false;
-    *number = 0;
-    for (size_t i = digits; i < *length; i++)
-        *number = *number * 10 + (uint64_t)(text[i] - '0');
-    *length = digits - name;
-    return true;
-}
-
 size_t nvtx_torch_name(const char *text, struct nvtx_event *event)
 {
-    size_t length = strlen(text);
-    uint64_t operation;
-    take_number(text, &length, ", op_id = ", &operation);
-    event->has_sequence = take_number(text, &length, ", seq = ", &event->sequence);
-    return length;
+    struct wire_operator_name name = wire_operator_name(text, strlen(text));
+    char inputs[WIRE_INPUTS_BYTES];
+    event->has_sequence = name.has_sequence;
+    event->sequence = name.sequence;
+    if (name.sizes)
+        event->inputs = collector_string(inputs, wire_operator_inputs(&name, inputs));
+    return name.length;
 }

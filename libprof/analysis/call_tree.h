@@ -6,6 +6,7 @@
 
 #include "libprof/analysis/range_index.h"
 #include "libprof/analysis/capture.h"
+#include "libprof/gpu/operator_flop.h"
 
 struct prof_call_recent;
 
@@ -100,8 +101,8 @@ void prof_node_stacks_free(struct prof_node_stacks *stacks);
 
 /* ---- operators of PyTorch (pytorch.c) -------------------------------------------------------- */
 
-/* Ranges of PyTorch's operators (perfkit run --pytorch), and which forward operator a call belongs
- * to, also when it is made in the backward pass. */
+/* Ranges of PyTorch's operators (perfkit run --pytorch), which forward operator a call belongs to,
+ * also when it is made in the backward pass, and what operators computed. */
 
 struct prof_torch_operator {
     int64_t sequence; /* PROF_UNKNOWN = it is no operator that autograd counts */
@@ -109,18 +110,24 @@ struct prof_torch_operator {
     uint32_t text; /* number of its name */
     bool engine;   /* the engine's own range around a backward operator */
     bool backward; /* inside of one */
+    bool counted;  /* its FLOP count: they are known, and those of no operator inside of it are */
+    bool inner;    /* an operator inside of it is counted */
+    uint32_t work; /* index into prof_torch.works */
 };
 
 struct prof_torch {
     struct prof_capture *capture;
     struct prof_map sequences; /* range.id -> sequence number; empty = there are no operators */
+    struct prof_map inputs;    /* range.id -> string.id; empty = no inputs were recorded */
+    struct prof_map by_call;   /* string ids of name and inputs -> index into works */
+    PROF_ARRAY(struct prof_operator_flop) works; /* of each name with each of its inputs */
     struct prof_texts texts;
     struct prof_range_index index; /* a range's number is its operator's */
     PROF_ARRAY(struct prof_torch_operator) operators;
     PROF_ARRAY(uint32_t) forward; /* operators by process, sequence, start */
 };
 
-/* Reads ranges, if any of them is an operator: 120 bytes each. The caller keeps a transaction.
+/* Reads ranges, if any of them is an operator: 130 bytes each. The caller keeps a transaction.
  * Close it also after a failure. */
 enum prof_status prof_torch_open(struct prof_torch *t, struct prof_capture *capture,
                                  const struct prof_scope *scope, struct prof_error *err);
@@ -133,5 +140,15 @@ enum prof_torch_part { PROF_TORCH_OUTSIDE, PROF_TORCH_FORWARD, PROF_TORCH_BACKWA
  * PROF_NO_RANGE where that is not known. */
 enum prof_torch_part prof_torch_find(struct prof_torch *t, int64_t thread, int64_t call_ns,
                                      uint32_t *found);
+
+/* The operator with a formula for its FLOP around a call: the one that is counted, else the
+ * innermost. PROF_NO_RANGE: none. */
+uint32_t prof_torch_product(struct prof_torch *t, int64_t thread, int64_t call_ns);
+
+static inline const struct prof_operator_flop *prof_torch_work(const struct prof_torch *t,
+                                                               uint32_t at)
+{
+    return &t->works.data[t->operators.data[at].work];
+}
 
 #endif

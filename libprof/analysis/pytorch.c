@@ -1,5 +1,6 @@
 /* PyTorch's operators with their device work, that of the backward pass credited to the forward
  * operator that caused it. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,9 @@
 struct torch_work {
     uint32_t place; /* of the first of its operations that has one, or NO_PLACE */
     int64_t forward_ns, backward_ns, forward_operations, backward_operations;
+    double flop;     /* of the counted operators whose work is its */
+    int64_t flop_ns; /* device time of those; 0 = none is counted */
+    bool credited;   /* its own FLOP */
 };
 
 struct work {
@@ -52,6 +56,18 @@ static uint32_t python_location(struct work *w, int64_t stack)
     return place;
 }
 
+/* FLOP of the counted operator around an operation: with its first. */
+static void credit_flop(struct work *w, const struct prof_event_row *op, struct torch_work *found)
+{
+    uint32_t product = prof_torch_product(&w->torch, op->thread, op->call_ns);
+    if (product == PROF_NO_RANGE || !w->torch.operators.data[product].counted)
+        return;
+    found->flop_ns = prof_add(found->flop_ns, op->duration_ns);
+    if (!w->operators[product].credited)
+        found->flop += prof_torch_work(&w->torch, product)->flop;
+    w->operators[product].credited = true;
+}
+
 static bool take_operation(void *user, const struct prof_event_row *op)
 {
     struct work *w = user;
@@ -73,6 +89,7 @@ static bool take_operation(void *user, const struct prof_event_row *op)
     (*(backward ? &found->backward_operations : &found->forward_operations))++;
     if (!backward && found->place == NO_PLACE)
         found->place = python_location(w, op->stack);
+    credit_flop(w, op, found);
     return true;
 }
 
@@ -132,6 +149,8 @@ static struct prof_pytorch_row *pytorch_row(struct work *w, const struct key *ke
             .function = place ? place->function : NULL,
             .file = place ? place->file : NULL,
             .line = place ? place->line : PROF_UNKNOWN,
+            .flop = NAN,
+            .flop_rate = NAN,
         };
     return row;
 }
@@ -151,6 +170,11 @@ static bool add_rows(struct work *w)
         row->backward_ns = prof_add(row->backward_ns, op->backward_ns);
         row->forward_operations += op->forward_operations;
         row->backward_operations += op->backward_operations;
+        if (op->flop_ns > 0) {
+            row->flop = isnan(row->flop) ? op->flop : row->flop + op->flop;
+            row->flop_ns = prof_add(row->flop_ns, op->flop_ns);
+            row->flop_rate = row->flop / ((double)row->flop_ns / 1e9);
+        }
     }
     return true;
 }
@@ -293,6 +317,31 @@ static bool add_sequence(void *user, sqlite3_stmt *row)
                         (uint64_t)sqlite3_column_int64(row, 1));
 }
 
+static bool add_inputs(void *user, sqlite3_stmt *row)
+{
+    struct prof_torch *t = user;
+    return prof_map_put(&t->inputs, (uint64_t)sqlite3_column_int64(row, 0),
+                        (uint64_t)sqlite3_column_int64(row, 1));
+}
+
+/* What the operator computed, worked out once for all calls of that name with those inputs. */
+static uint32_t operator_work(struct prof_torch *t, const struct prof_event_row *row, const char *name)
+{
+    const uint64_t *known = prof_map_get(&t->inputs, (uint64_t)row->id);
+    uint64_t inputs = known ? *known : 0;
+    bool fresh;
+    uint32_t at =
+        prof_group_number(&t->by_call, (uint64_t)row->name << 32 | (uint32_t)inputs, &fresh);
+    if (at == PROF_NO_GROUP || !fresh)
+        return at;
+    const char *text = inputs ? prof_string(t->capture, (int64_t)inputs, NULL) : NULL;
+    struct prof_operator_flop *slot = prof_array_add(&t->works);
+    if (!slot)
+        return PROF_NO_GROUP;
+    *slot = prof_operator_flop(name, text);
+    return at;
+}
+
 static uint32_t take_range(void *user, const struct prof_event_row *row)
 {
     struct prof_torch *t = user;
@@ -303,12 +352,16 @@ static uint32_t take_range(void *user, const struct prof_event_row *row)
     if (!made || text == PROF_NO_GROUP)
         return PROF_NO_GROUP;
     const char *name = t->texts.list.data[text];
+    uint32_t work = operator_work(t, row, name);
+    if (work == PROF_NO_GROUP)
+        return PROF_NO_GROUP;
     *made = (struct prof_torch_operator){
         .sequence = sequence ? (int64_t)*sequence : PROF_UNKNOWN,
         .thread = row->thread,
         .process = thread ? thread->process : 0,
         .text = text,
         .engine = name && strncmp(name, ENGINE, sizeof ENGINE - 1) == 0,
+        .work = work,
     };
     return (uint32_t)(t->operators.count - 1);
 }
@@ -332,6 +385,19 @@ static void number_engine(struct prof_torch *t, uint32_t parent, int64_t sequenc
     struct prof_torch_operator *outer = parent == PROF_NO_RANGE ? NULL : &t->operators.data[parent];
     if (outer && outer->engine && outer->sequence == PROF_UNKNOWN)
         outer->sequence = sequence;
+}
+
+/* Of operators within each other the innermost counts whose FLOP are known: linear calls addmm, with
+ * the types that autocast chose. Outer ranges have lower numbers. */
+static void count_operators(struct prof_torch *t)
+{
+    for (size_t i = t->operators.count; i-- > 0;) {
+        struct prof_torch_operator *op = &t->operators.data[i];
+        uint32_t parent = t->index.nodes.data[i].parent;
+        op->counted = !op->inner && !isnan(t->works.data[op->work].flop);
+        if (parent != PROF_NO_RANGE)
+            t->operators.data[parent].inner |= op->counted || op->inner;
+    }
 }
 
 /* Which ranges are of the backward pass, and the others in order of their numbers. */
@@ -367,12 +433,17 @@ enum prof_status prof_torch_open(struct prof_torch *t, struct prof_capture *capt
                   "SELECT f.range, f.value FROM range_field f JOIN string s ON s.id = f.name "
                   "WHERE s.value = 'seq' AND typeof(f.value) = 'integer'",
                   add_sequence, t, err);
-    if (status || !t->sequences.count)
+    if (!status)
+        status = prof_scan(capture, "SELECT range, inputs FROM range_inputs WHERE inputs NOT NULL",
+                           add_inputs, t, err);
+    if (status || (!t->sequences.count && !t->inputs.count))
         return status;
     struct prof_scope places = prof_scope_of_ranges(scope);
     status = prof_range_index_open(&t->index, capture, &places, take_range, t, err);
     if (!status && !sort_out(t))
         status = prof_out_of_memory(err);
+    if (!status)
+        count_operators(t);
     return status;
 }
 
@@ -449,9 +520,29 @@ enum prof_torch_part prof_torch_find(struct prof_torch *t, int64_t thread, int64
     return PROF_TORCH_BACKWARD;
 }
 
+uint32_t prof_torch_product(struct prof_torch *t, int64_t thread, int64_t call_ns)
+{
+    struct prof_range_thread *lanes =
+        t->inputs.count ? prof_range_thread(&t->index, thread) : NULL;
+    uint32_t innermost = PROF_NO_RANGE;
+    for (size_t i = 0; lanes && i < lanes->lanes.count; i++) {
+        uint32_t at = prof_range_at(&t->index, &lanes->lanes.data[i], call_ns);
+        for (; at != PROF_NO_RANGE; at = t->index.nodes.data[at].parent) {
+            if (t->operators.data[at].counted)
+                return at;
+            if (innermost == PROF_NO_RANGE && prof_torch_work(t, at)->formula)
+                innermost = at;
+        }
+    }
+    return innermost;
+}
+
 void prof_torch_close(struct prof_torch *t)
 {
     prof_map_free(&t->sequences);
+    prof_map_free(&t->inputs);
+    prof_map_free(&t->by_call);
+    prof_array_free(&t->works);
     prof_texts_free(&t->texts);
     prof_range_index_close(&t->index);
     prof_array_free(&t->operators);

@@ -19,6 +19,8 @@
 #include <stdint.h>
 
 #include "libprof/include/prof_capture.h"
+#include "libprof/include/prof_iterations.h"
+#include "libprof/include/prof_roofline.h"
 #include "libprof/include/prof_summaries.h"
 
 #ifdef __cplusplus
@@ -321,6 +323,10 @@ struct prof_pytorch_row {
     int64_t backward_ns;  /* of its forward call, and of the backward operators that it caused */
     int64_t forward_operations, backward_operations;
     double share, wall_share; /* of forward_ns + backward_ns */
+    double flop;              /* of its operators whose FLOP are counted, see prof_pytorch_flop; NaN =
+                                 of none */
+    int64_t flop_ns;          /* device time of those */
+    double flop_rate;         /* FLOP/s in it */
 };
 
 struct prof_pytorch_summary {
@@ -339,6 +345,44 @@ enum prof_status prof_pytorch_summary(struct prof_capture *capture,
                                       const struct prof_filter *filter,
                                       struct prof_pytorch_summary *result, struct prof_error *err);
 void prof_pytorch_summary_free(struct prof_pytorch_summary *result);
+
+/* What the iterations of a phase computed on a device, by the inputs of PyTorch's operators
+ * (perfkit run --pytorch=shapes, or imported). All means are of iterations after warm-up. */
+struct prof_pytorch_flop_row {
+    size_t series;       /* index into prof_iteration_list.series */
+    int64_t device;      /* prof_device.physical */
+    int64_t iterations;
+    double flop;         /* of an iteration */
+    double iteration_ns; /* its time */
+    double rate;         /* FLOP/s: flop / iteration_ns */
+    double utilisation;  /* MFU: the time that its FLOP take at the peaks of their types, a share of
+                            its time; NaN = a peak is not known */
+    enum prof_ceiling_kind pipe; /* that most of the FLOP need; PROF_CEILINGS = not known */
+    double peak;                 /* FLOP/s of that pipe, without sparsity; NaN = not known */
+    double pipe_share;           /* of the FLOP */
+    char basis[120];             /* "989 TFLOP/s tensor BF16 by attributes, types by kernels" */
+    /* Shares of the device time of the operations in them (sums of durations), together 1. */
+    double counted_share; /* of operators whose FLOP are in `flop` */
+    double lacking_share; /* of those that have a formula, but whose inputs do not say enough */
+    double other_share;   /* of the rest: no formula, or no operator around the launch */
+    double counted_rate;  /* FLOP/s while the counted ones ran */
+};
+
+struct prof_pytorch_flop {
+    struct prof_pytorch_flop_row *rows; /* by series, device; none without FLOP */
+    size_t count;
+    int64_t unreadable; /* operators whose inputs are not what they should be, or were too long */
+};
+
+/* MFU, model FLOP utilisation: Chowdhery et al. 2022, PaLM, appendix B, with the FLOP of
+ * torch.utils.flop_counter: products of matrices, convolutions, attention (without regard to a
+ * causal mask; its backward pass with the scores computed again). What is computed again by
+ * activation checkpointing counts. An operator belongs to the iteration in which its first
+ * operation starts. Peaks: prof_peak, else what was measured. */
+enum prof_status prof_pytorch_flop(struct prof_capture *capture, const struct prof_filter *filter,
+                                   const struct prof_iteration_list *iterations,
+                                   struct prof_pytorch_flop *result, struct prof_error *err);
+void prof_pytorch_flop_free(struct prof_pytorch_flop *result);
 
 /* What PyTorch does beside the operators of a model, by the names of the ranges that its profiler
  * hooks open: batches that are waited for, the optimizer, which attention runs, compiled code,

@@ -50,9 +50,21 @@ static void bind_payload(sqlite3_stmt *sql, int at, const struct wire_range *ran
     bind_number(sql, at, range->head.flags, range->payload);
 }
 
+static enum prof_status write_range_inputs(struct prof_ingest *ingest, struct ingest_spool *spool,
+                                           int64_t range, const struct ingest_field *field)
+{
+    sqlite3_stmt *sql = ingest->insert[SCHEMA_range_inputs];
+    ingest_bind(sql, COLUMN_AT(range_inputs, range), range);
+    ingest_bind_known(sql, COLUMN_AT(range_inputs, inputs),
+                      ingest_global(spool, (uint32_t)field->value, WIRE_STRING));
+    return ingest_insert(ingest, SCHEMA_range_inputs);
+}
+
 static enum prof_status write_range_field(struct prof_ingest *ingest, struct ingest_spool *spool,
                                           int64_t range, const struct ingest_field *field)
 {
+    if (field->type == WIRE_PAYLOAD_INPUTS)
+        return write_range_inputs(ingest, spool, range, field);
     sqlite3_stmt *sql = ingest->insert[SCHEMA_range_field];
     ingest_bind(sql, COLUMN_AT(range_field, range), range);
     ingest_bind_known(sql, COLUMN_AT(range_field, name),

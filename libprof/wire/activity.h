@@ -90,6 +90,7 @@ enum wire_payload {
     WIRE_PAYLOAD_I32,
     WIRE_PAYLOAD_F32,  /* 0..6 equal NVTX's */
     WIRE_PAYLOAD_TEXT, /* FIELD only: string id */
+    WIRE_PAYLOAD_INPUTS, /* FIELD only: string id of a row of range_inputs; the name is 0 */
 };
 
 /* RANGE_PUSH, RANGE_START, MARK. head.aux = string id of the domain (0 = default);

@@ -97,6 +97,74 @@ class Trace(NothingLeft):
         self.check_kineto(self.write(b"\xef\xbb\xbf" + json.dumps(KINETO).encode()))
         self.check_kineto(self.write(gzip.compress(json.dumps(KINETO).encode()), "trace.json.gz"))
 
+    def trained(self, name="NVIDIA A100-SXM4-80GB", types=("c10::BFloat16",) * 3, sizes=([2048], [512, 1024], [1024, 2048], [], []),
+                kernel="gemm"):
+        """Iterations of 1 ms with 200 us of kernels: a product (100), one without inputs (50), no product (50)."""
+        events, correlation = [], 0
+
+        def op(name, start, duration, **args):
+            events.append({"ph": "X", "cat": "cpu_op", "name": name, "pid": 658, "tid": 658, "ts": start, "dur": duration, "args": args})
+
+        def launch(start, at, duration, name):
+            nonlocal correlation
+            correlation += 1
+            events.append({"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 658, "tid": 658, "ts": start, "dur": 2,
+                           "args": {"correlation": correlation}})
+            events.append({"ph": "X", "cat": "kernel", "name": name, "pid": 0, "tid": 7, "ts": at, "dur": duration, "args": {
+                "device": 0, "context": 1, "stream": 7, "correlation": correlation, "grid": [8, 1, 1], "block": [128, 1, 1]}})
+        for step in range(8):
+            t = 1000 * (step + 1)
+            events.append({"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#%d" % step, "pid": 658, "tid": 658, "ts": t, "dur": 1000})
+            op("aten::linear", t + 10, 40, **{"Input Dims": [[512, 1024], [2048, 1024], [2048]], "Input type": ["float"] * 3, "Sequence number": step})
+            op("aten::addmm", t + 15, 30, **dict({"Input type": list(types) + ["Scalar"] * 2} if types else {},
+                                                 **{"Input Dims": list(sizes), "Sequence number": step}))
+            launch(t + 20, t + 100, 100, kernel)
+            op("aten::relu", t + 60, 10, **{"Input Dims": [[512, 2048]], "Input type": ["float"]})
+            launch(t + 62, t + 300, 50, "elementwise")
+            op("aten::mm", t + 80, 10)
+            launch(t + 82, t + 400, 50, kernel)
+        device = dict(KINETO["deviceProperties"][0], name=name, computeMajor=8, computeMinor=0, numSms=108)
+        capture = import_file(self.write(json.dumps({"deviceProperties": [device], "traceEvents": events})))
+        return capture, report(capture)["pytorch_flop"]["rows"]
+
+    def test_flop_utilisation(self):
+        """By hand: 2 * 512 * 1024 * 2048 FLOP in 1 ms, of 108 SMs * 1024 * 2 * 1.41 GHz."""
+        capture, rows = self.trained()
+        self.assertEqual(len(rows), 1)
+        row, flop, peak = rows[0], 2 * 512 * 1024 * 2048, 108 * 1024 * 2 * 1.41e9
+        self.assertEqual((row["flop"], row["iteration_ns"], row["pipe"]), (flop, 1e6, "tensor_bf16"))
+        self.assertAlmostEqual(row["peak_flop_per_s"] / peak, 1, 9)
+        self.assertAlmostEqual(row["utilisation"] / (flop / 1e-3 / peak), 1, 9)
+        self.assertAlmostEqual(row["counted_flop_per_s"] / (flop / 100e-6), 1, 9)
+        self.assertEqual([row[key] for key in ("counted_share", "lacking_share", "other_share")], [0.5, 0.25, 0.25])
+        self.assertEqual(row["basis"], "312 TFLOP/s tensor BF16 (data sheet)")
+        self.assertEqual(one(capture, "SELECT count(DISTINCT inputs) FROM range_inputs"), 3)
+        self.assertIn(",%d," % flop, run("report", "--stats", "pytorch_sum", "--format", "csv", capture).stdout)
+
+    def test_flop_types(self):
+        """FP32 is TF32 where the kernel's name shows it; what is not known has no utilisation."""
+        for types, kernel, pipe in ((("float",) * 3, "ampere_sgemm_128x64_tn", "fp32"),
+                                    (("float",) * 3, "cutlass_80_tensorop_s1688gemm_128x64", "tensor_tf32"),
+                                    (("double",) * 3, "dgemm", "tensor_fp64"), ((), "ampere_bf16_s16816gemm", "tensor_bf16")):
+            row = self.trained(types=types, kernel=kernel)[1][0]
+            self.assertEqual(row["pipe"], pipe, kernel)
+            self.assertGreater(row["utilisation"], 0, kernel)
+        self.assertIn("FP32 assumed", self.trained(types=("float",) * 3, kernel="k")[1][0]["basis"])
+        row = self.trained(types=(), kernel="k")[1][0]
+        self.assertEqual((row["utilisation"], row["pipe"], row["basis"]), (None, None, "type of the elements not known"))
+        row = self.trained(name="a device without a data sheet")[1][0]
+        self.assertEqual((row["utilisation"], row["basis"]), (None, "peak of the device not known"))
+        self.assertGreater(row["flop"], 0)
+
+    def test_flop_of_hostile_inputs(self):
+        """No sizes, broken ones and those that are too long: no FLOP, and no failure."""
+        for sizes in ((), ({"a": [1]},), ([[[[]]]], "x", None), ([2048], [-512, 1024], [1024, 2048]),
+                      ([1], [10 ** 30, 2], [2, 3]), ([1], [1e300, 2], [2, 3]), ([[7] * 3000] * 3), ([1], [2 ** 53, 2 ** 53], [2 ** 53, 2 ** 53])):
+            capture, rows = self.trained(sizes=sizes)
+            flop = [row["flop"] for row in rows]  # linear's own, whose inputs are known
+            self.assertEqual(flop, [2 * 512 * 1024 * 2048], str(sizes)[:80])
+            self.assertEqual(one(capture, "SELECT count(*) FROM range WHERE depth = 1"), 24)
+
     def test_old_categories(self):
         """Kineto wrote other words until PyTorch 1.11."""
         text = json.dumps(KINETO)

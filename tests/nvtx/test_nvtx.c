@@ -483,6 +483,49 @@ START_TEST(forked_child_defines_again)
 }
 END_TEST
 
+/* Of --pytorch=shapes: the sizes are taken off, and sent once for all that are alike. */
+START_TEST(inputs_of_operators)
+{
+    static char many[5000];
+    static const struct {
+        const char *text, *name, *inputs; /* NULL = none */
+    } cases[] = {
+        {"aten::mm, seq = 5, op_id = 7, sizes = [[64, 32], [32, 8]], input_op_ids = [(6,0), (0,0)]",
+         "aten::mm", "{\"sizes\":[[64, 32], [32, 8]]}"},
+        {"aten::mm, op_id = 9, sizes = [[-1], [99999999999999999999999]]", "aten::mm",
+         "{\"sizes\":[[-1], [99999999999999999999999]]}"},
+        {"aten::t, op_id = 9, sizes = [[2, 3]]", "aten::t", "{\"sizes\":[[2, 3]]}"},
+        {"aten::t, sizes = [[[[[[", "aten::t, sizes = [[[[[[", NULL},
+        {"mine, sizes = [x]", "mine, sizes = [x]", NULL},
+        {"mine [1]", "mine [1]", NULL},
+        {", sizes = []", ", sizes = []", NULL},
+        {"]", "]", NULL},
+        {many, "aten::_foreach_add_", "null"},
+    };
+    size_t fields = 0;
+    int used = snprintf(many, sizeof many, "aten::_foreach_add_, op_id = 3, sizes = [[0]");
+    while (used < (int)sizeof many - 20)
+        used += snprintf(many + used, sizeof many - (size_t)used, ", [768, 768]");
+    snprintf(many + used, sizeof many - (size_t)used, "]");
+    nvtx_torch = true;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        push_a(cases[i].text);
+        ck_assert_str_eq(fake_text(fake_nth(WIRE_RANGE_PUSH, i)->range.message, NULL),
+                         cases[i].name);
+        while (fields < fake_type_count(WIRE_FIELD) &&
+               fake_nth(WIRE_FIELD, fields)->field.head.flags != WIRE_PAYLOAD_INPUTS)
+            fields++;
+        ck_assert_uint_eq(fake_type_count(WIRE_FIELD), fields + (cases[i].inputs != NULL));
+        if (cases[i].inputs)
+            ck_assert_str_eq(
+                fake_text((uint32_t)fake_nth(WIRE_FIELD, fields++)->field.value, NULL),
+                cases[i].inputs);
+        pop();
+    }
+    nvtx_torch = false;
+}
+END_TEST
+
 /* Under --pytorch: the operator's name is the text, the sequence number a field; what only looks
  * like it stays whole. */
 START_TEST(operators_of_pytorch)
@@ -531,6 +574,7 @@ END_TEST
 void add_protocol_tests(Suite *suite)
 {
     add_test(suite, operators_of_pytorch, attach_first);
+    add_test(suite, inputs_of_operators, attach_first);
     add_test(suite, attaches_to_each_module, attach_first);
     add_test(suite, attaches_to_nothing_when_nvtx_is_not_traced, attach_first);
     add_test(suite, attaching_and_naming_make_no_spool, attach_first);

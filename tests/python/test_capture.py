@@ -129,6 +129,20 @@ class PyTorch(e2e.Case):
         self.assertIn((0, "aten::add", 0), operators)
         self.assertEqual(self.ranges(self.open(self.train(options=[]).capture)), [])
 
+    def test_shapes(self):
+        """PyTorch writes the sizes; ranges of other sizes are still of one name."""
+        db = self.open(self.train(options=["--pytorch=shapes"]).capture)
+        self.assertEqual(self.notes(db), ["PyTorch 2.9.0+fake: operators (by PyTorch's NVTX ranges, with shapes) are named"])
+        operators = self.ranges(db)
+        self.assertIn((0, "aten::add", 0), operators)
+        self.assertNotIn("Model", {name for _, name, _ in operators})
+        self.assertEqual([name for _, name, _ in operators if "sizes" in name], [])
+        inputs = db.execute("SELECT s.value, count(*) FROM range_inputs i JOIN string s ON s.id = i.inputs "
+                            "JOIN range r ON r.id = i.range GROUP BY 1").fetchall()
+        self.assertEqual(inputs, [('{"sizes":[[64, 32], [], [2]]}', len(operators))])
+        without = self.open(self.train().capture)
+        self.assertEqual(without.execute("SELECT count(*) FROM range_inputs").fetchone(), (0,))
+
     def test_nothing_changes(self):
         """What the program prints: its output, sys.path, the modules loaded before torch, the loader."""
         def told(result):

@@ -77,14 +77,14 @@ class _Operators:
     starts later, and in every thread that calls a module. Off again before the thread ends: PyTorch
     warns of a state that is left."""
 
-    def __init__(self, profiler):
+    def __init__(self, profiler, shapes):
         self.profiler = profiler
         self.enable = profiler._enable_profiler
         self.disable = profiler._disable_profiler
         self.prepare = profiler._prepare_profiler
         self.local = threading.local()
         self.config = profiler.ProfilerConfig(
-            profiler.ProfilerState.NVTX, False, False, False, False, False,
+            profiler.ProfilerState.NVTX, shapes, False, False, False, False,
             profiler._ExperimentalConfig())
 
     def state(self):
@@ -261,17 +261,19 @@ def _nvtx_of(torch):
         raise _WithoutCuda("built without CUDA")
 
 
-def _operators(torch, library):
-    """How they are recorded, and what does so in each thread."""
-    if library.perfkit_pytorch_operators():
+def _operators(torch, library, shapes):
+    """How they are recorded, and what does so in each thread. The sizes of their inputs only PyTorch
+    itself writes, into the names of its ranges."""
+    if not shapes and library.perfkit_pytorch_operators():
         return "operators", None
     _nvtx_of(torch)
-    operators = _Operators(torch.autograd.profiler)
+    operators = _Operators(torch.autograd.profiler, shapes)
     operators.on()
     operators.share()
     operators.in_new_threads()
     atexit.register(operators.off)
-    return "operators (by PyTorch's NVTX ranges)", operators
+    how = "operators (by PyTorch's NVTX ranges%s)"
+    return how % (", with shapes" if shapes else ""), operators
 
 
 def _modules(torch, library, operators):
@@ -304,8 +306,9 @@ def start(torch, wanted):
             missing.append(what + " (built without CUDA)")
         except Exception as error:
             missing.append("%s (%s: %s)" % (what, type(error).__name__, error))
-    if "ops" in wanted:
-        how = attempt("operators", _operators, torch, library)
+    shapes = "shapes" in wanted
+    if shapes or "ops" in wanted:
+        how = attempt("operators", _operators, torch, library, shapes)
         if how:
             named.append(how[0])
             operators = how[1]

@@ -16,6 +16,9 @@
 #define NSYS_PRODUCT "perfkit"
 #define NSYS_CALLERS_UNKNOWN "[callers unknown]" /* a frame of ours, where a stack was cut */
 
+/* The member of NVTX_EVENTS.jsonText of a staged trace that becomes a row of range_inputs. */
+#define NSYS_OPERATOR_INPUTS "PyTorch inputs"
+
 /* Every table that is written or read: name, and its columns with blanks between. A column holds
  * whole numbers unless its type follows behind ':'; '!' ends one that is never NULL, '*' one that
  * is never NULL and part of the key. Ends with NULL. */

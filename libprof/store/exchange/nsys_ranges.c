@@ -2,9 +2,11 @@
  * ends, so per thread and domain the ends that are still to come are kept. A range that outlives
  * the one around it cannot have been pushed: it becomes a start/end range. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "libprof/store/exchange/nsys.h"
+#include "libprof/wire/operator_name.h"
 
 enum {
     START,
@@ -20,15 +22,19 @@ enum {
     INTEGER,
     REAL,
     RANGE_ID,
-    FIELDS
+    FIELDS,
+    OPERATOR
 };
 
 static const char ranges_sql[] =
     "SELECT start, end, eventType, globalTid, endGlobalTid, text, textId, coalesce(domainId, 0), "
-    "category, color, coalesce(int64Value, uint64Value, int32Value, uint32Value), "
-    "coalesce(doubleValue, floatValue), rangeId, CASE WHEN json_valid(jsonText) THEN jsonText END "
-    "FROM n_NVTX_EVENTS WHERE eventType IN (34, 59, 60, 70, 71) AND globalTid NOT NULL ORDER BY "
-    "start, coalesce(end, 9223372036854775807) DESC, eventType";
+    "category, color, "
+    "coalesce(int64Value, uint64Value, int32Value, uint32Value), coalesce(doubleValue, "
+    "floatValue), rangeId, CASE WHEN json_valid(jsonText) THEN jsonText END, CASE WHEN "
+    "coalesce(text, (SELECT value FROM nsys_string WHERE id = textId)) LIKE '%, op_id = %' THEN "
+    "coalesce(text, (SELECT value FROM nsys_string WHERE id = textId)) END FROM "
+    "n_NVTX_EVENTS WHERE eventType IN (34, 59, 60, 70, 71) AND globalTid NOT NULL "
+    "ORDER BY start, coalesce(end, 9223372036854775807) DESC, eventType";
 
 #define NEVER INT64_MAX
 
@@ -123,9 +129,52 @@ static void set_payload(sqlite3_stmt *row, struct wire_range *range)
 static bool name_range(struct feed *feed, struct feed_process *process, sqlite3_stmt *row,
                        uint32_t *id)
 {
+    if (feed_has(row, OPERATOR)) {
+        const char *text = (const char *)sqlite3_column_text(row, OPERATOR);
+        struct wire_operator_name name = wire_operator_name(text, strlen(text));
+        char *alone = strndup(text, name.length);
+        bool ok = alone && feed_text(feed, process, alone, id);
+        if (!alone)
+            prof_out_of_memory(feed->err);
+        free(alone);
+        return ok;
+    }
     if (feed_has(row, TEXT_ID))
         return feed_string(feed, process, feed_int(row, TEXT_ID), id);
     return feed_text(feed, process, (const char *)sqlite3_column_text(row, TEXT), id);
+}
+
+static bool put_range_field(struct lanes *lanes, struct lane *lane, uint64_t id, const char *name,
+                      uint8_t type, uint64_t value)
+{
+    struct feed *feed = lanes->feed;
+    struct wire_field field = {.id = id, .value = value, .domain = lane->domain_id};
+    uint32_t number = 0;
+    if (name && !feed_text(feed, lane->process, name, &number))
+        return false;
+    FEED_HEAD(field, WIRE_FIELD, type, number);
+    bool ok = feed_record(feed, lane->process, (uint32_t)(lane->tid & 0xffffff), &field);
+    feed->result->rows -= ok;
+    return ok;
+}
+
+/* What PyTorch writes behind the name of an operator. */
+static bool put_operator(struct lanes *lanes, struct lane *lane, sqlite3_stmt *range, uint64_t id)
+{
+    const char *text = (const char *)sqlite3_column_text(range, OPERATOR);
+    if (!text)
+        return true;
+    struct wire_operator_name name = wire_operator_name(text, strlen(text));
+    char inputs[WIRE_INPUTS_BYTES];
+    uint32_t number;
+    if (name.has_sequence &&
+        !put_range_field(lanes, lane, id, "seq", WIRE_PAYLOAD_I64, name.sequence))
+        return false;
+    if (!name.sizes)
+        return true;
+    wire_operator_inputs(&name, inputs);
+    return feed_text(lanes->feed, lane->process, inputs, &number) &&
+           put_range_field(lanes, lane, id, NULL, WIRE_PAYLOAD_INPUTS, number);
 }
 
 /* What the range's payload says, by name; values within values are left out. */
@@ -133,7 +182,7 @@ static bool put_fields(struct lanes *lanes, struct lane *lane, sqlite3_stmt *ran
 {
     struct feed *feed = lanes->feed;
     if (!feed_has(range, FIELDS))
-        return true;
+        return put_operator(lanes, lane, range, id);
     if (!lanes->fields &&
         exchange_prepare(feed->source, feed->path,
                          "SELECT key, atom FROM json_each(?1) WHERE atom NOT NULL AND "
@@ -144,23 +193,24 @@ static bool put_fields(struct lanes *lanes, struct lane *lane, sqlite3_stmt *ran
     bool ok = true;
     sqlite3_bind_value(row, 1, sqlite3_column_value(range, FIELDS));
     while (ok && sqlite3_step(row) == SQLITE_ROW) {
-        struct wire_field field = {.id = id, .domain = lane->domain_id};
         int type = sqlite3_column_type(row, 1);
+        const char *key = (const char *)sqlite3_column_text(row, 0);
+        bool inputs = type == SQLITE_TEXT && !strcmp(key, NSYS_OPERATOR_INPUTS);
         double real = sqlite3_column_double(row, 1);
-        uint32_t name, text = 0;
-        ok = feed_text(feed, lane->process, (const char *)sqlite3_column_text(row, 0), &name) &&
-             (type != SQLITE_TEXT ||
-              feed_text(feed, lane->process, (const char *)sqlite3_column_text(row, 1), &text));
-        FEED_HEAD(field, WIRE_FIELD,
-                  type == SQLITE_TEXT      ? WIRE_PAYLOAD_TEXT
-                  : type == SQLITE_INTEGER ? WIRE_PAYLOAD_I64
-                                           : WIRE_PAYLOAD_F64,
-                  name);
-        field.value = type == SQLITE_TEXT ? text : (uint64_t)feed_int(row, 1);
-        if (type == SQLITE_FLOAT)
-            memcpy(&field.value, &real, sizeof real);
-        ok = ok && feed_record(feed, lane->process, (uint32_t)(lane->tid & 0xffffff), &field);
-        feed->result->rows -= ok;
+        uint64_t value = (uint64_t)feed_int(row, 1);
+        uint32_t text = 0;
+        if (type == SQLITE_TEXT) {
+            ok = feed_text(feed, lane->process, (const char *)sqlite3_column_text(row, 1), &text);
+            value = text;
+        } else if (type == SQLITE_FLOAT) {
+            memcpy(&value, &real, sizeof real);
+        }
+        ok = ok && put_range_field(lanes, lane, id, inputs ? NULL : key,
+                             inputs                   ? WIRE_PAYLOAD_INPUTS
+                             : type == SQLITE_TEXT    ? WIRE_PAYLOAD_TEXT
+                             : type == SQLITE_INTEGER ? WIRE_PAYLOAD_I64
+                                                      : WIRE_PAYLOAD_F64,
+                             value);
     }
     sqlite3_reset(row);
     return ok;

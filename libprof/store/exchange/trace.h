@@ -45,6 +45,7 @@ enum prof_status trace_stage(const char *path, sqlite3 *stage,
     X(DEVICE_ID, "Device Id", 1, 'i')                                                              \
     X(IN_ELEMENTS, "In msg nelems", 1, 'i') /* of a collective operation, with the texts below */  \
     X(OUT_ELEMENTS, "Out msg nelems", 1, 'i')                                                      \
+    X(SEQUENCE, "Sequence number", 1, 'i') /* of an operator, as in NVTX */                        \
     X(RANK, "rank", 3, 'i') /* of distributedInfo */                                               \
     X(WORLD_SIZE, "world_size", 3, 'i')                                                            \
     X(GPU_ID, "id", 2, 'i')                                                                        \
@@ -80,7 +81,10 @@ enum trace_number {
     X(COLLECTIVE, "Collective name", 1)    /* of record_param_comms, what follows too */           \
     X(ELEMENT, "dtype", 1)                                                                         \
     X(GROUP, "Process Group Name", 1)                                                              \
-    X(GROUP_RANKS, "Process Group Ranks", 1)
+    X(GROUP_RANKS, "Process Group Ranks", 1)                                                       \
+    X(SIZES, "Input Dims", 1) /* arrays, kept as JSON: of an operator's inputs */                  \
+    X(TYPES, "Input type", 1)                                                                      \
+    X(ARGUMENTS, "Concrete Inputs", 1)
 
 enum trace_text {
 #define X(name, key, place) TRACE_TEXT_##name,
@@ -139,6 +143,7 @@ struct trace_reader {
     int text, number; /* that the next value is; -1 = none */
     char how;
     int vector_first, vector; /* number of a 'v', and which element is next */
+    int raw;                  /* the text that an array is kept as */
     bool base, top_array, was_trace;
     uint64_t values;   /* seen so far */
     const char *wrong; /* why reading stopped, when it is not the sink */
@@ -181,7 +186,10 @@ bool trace_decimal(const char *text, size_t length, int64_t scale, int64_t *out)
     X(RANGE, "INSERT INTO NVTX_EVENTS(start, end, eventType, globalTid, textId, domainId, "        \
              "category, jsonText) VALUES(?1, ?2, ?3, ?4, ?5, ?6, nullif(?7, 0), CASE WHEN ?8 NOT " \
              "NULL THEN json_object('Collective name', ?8, 'Process Group Name', ?9, 'Process "    \
-             "Group Ranks', ?10, 'Message size [bytes]', ?11) END)")                               \
+             "Group Ranks', ?10, 'Message size [bytes]', ?11) WHEN coalesce(?12, ?13) NOT NULL "   \
+             "THEN json_patch(CASE WHEN ?12 NOT NULL THEN json_object('" NSYS_OPERATOR_INPUTS      \
+             "', ?12) ELSE '{}' END, CASE WHEN ?13 NOT NULL THEN json_object('seq', ?13) ELSE "    \
+             "'{}' END) END)")                                                                     \
     X(OVERHEAD, "INSERT INTO CUPTI_ACTIVITY_KIND_OVERHEAD(start, end, globalTid, overheadType) "   \
                 "VALUES(?1, ?2, ?3, ?4)")                                                          \
     X(MEMORY, "INSERT INTO CUDA_GPU_MEMORY_USAGE_EVENTS(start, globalPid, deviceId, address, "     \
@@ -217,6 +225,7 @@ enum sink_sql {
     X(SAMPLE, "samples of processors are left out")                                                \
     X(PROJECTION, "ranges on a device's row are left out: they repeat those of the host")          \
     X(RECORDED, "recordings of CUDA events are left out")                                          \
+    X(INPUTS, "operators have inputs of more than 2,000 bytes, which are left out")                             \
     X(UNOPENED, "ends of slices have no begin")                                                    \
     X(UNCLOSED, "begins of slices have no end")                                                    \
     X(UNKNOWN, "events are of no kind that a trace has")
@@ -249,6 +258,10 @@ struct trace_sink {
     struct prof_map calls_of; /* globalPid -> calls */
     int64_t any_pid;          /* of the first event of a thread */
 };
+
+/* Most that is kept of an operator's inputs, as JSON. An array that is longer has a count above it.
+ */
+#define TRACE_RAW_BYTES 2000u
 
 bool trace_run(struct trace_sink *sink, enum sink_sql which);
 /* `ok` itself; remembers that memory was short. */

@@ -10,7 +10,7 @@
 #include "libprof/store/exchange/feed.h"
 #include "libprof/store/exchange/trace.h"
 
-enum place { TOP, EVENTS, EVENT, ARGS, VECTOR, DEVICES, DEVICE, DISTRIBUTED, SKIPPED };
+enum place { TOP, EVENTS, EVENT, ARGS, VECTOR, RAW, DEVICES, DEVICE, DISTRIBUTED, SKIPPED };
 
 static const struct {
     const char *key;
@@ -112,6 +112,36 @@ static bool set_text(struct trace_reader *reader, int which, const unsigned char
     return true;
 }
 
+/* More of an array that is kept as JSON. */
+static bool add_raw(struct trace_reader *reader, const char *text, size_t length)
+{
+    struct trace_bytes *bytes = &reader->event.texts[reader->raw];
+    if (bytes->count > TRACE_RAW_BYTES)
+        return true;
+    if (!trace_memory(reader->sink, prof_array_reserve(bytes, length + 2)))
+        return false;
+    if (bytes->count && bytes->data[bytes->count - 1] != '[' && *text != ']')
+        bytes->data[bytes->count++] = ',';
+    memcpy(bytes->data + bytes->count, text, length);
+    bytes->count += length;
+    bytes->data[bytes->count] = '\0';
+    return true;
+}
+
+/* Names of types and plain arguments need no escape; another text becomes null. */
+static bool add_raw_text(struct trace_reader *reader, const char *text, size_t length)
+{
+    char quoted[128];
+    bool plain = length < sizeof quoted - 2;
+    for (size_t i = 0; plain && i < length; i++)
+        plain = text[i] >= ' ' && text[i] < 127 && text[i] != '"' && text[i] != '\\';
+    if (!plain)
+        return add_raw(reader, "null", 4);
+    quoted[0] = quoted[length + 1] = '"';
+    memcpy(quoted + 1, text, length);
+    return add_raw(reader, quoted, length + 2);
+}
+
 static void clear_event(struct trace_event *event)
 {
     event->has = 0;
@@ -151,7 +181,7 @@ static void set_number(struct trace_reader *reader, int which, int64_t value)
 static int on_other(void *context)
 {
     expect_nothing(context);
-    return 1;
+    return here(context) != RAW || add_raw(context, "null", 4);
 }
 
 static int on_number(void *context, const char *text, size_t length)
@@ -159,6 +189,10 @@ static int on_number(void *context, const char *text, size_t length)
     struct trace_reader *reader = context;
     int64_t value;
     bool ok = true;
+    if (here(reader) == RAW) {
+        reader->values++;
+        return add_raw(reader, text, length);
+    }
     if (here(reader) == VECTOR) {
         if (reader->vector < 3 && trace_decimal(text, length, 1, &value))
             set_number(reader, reader->vector_first + reader->vector, value);
@@ -180,6 +214,10 @@ static int on_string(void *context, const unsigned char *text, size_t length)
     struct trace_reader *reader = context;
     int64_t value;
     bool ok = true;
+    if (here(reader) == RAW) {
+        reader->values++;
+        return add_raw_text(reader, (const char *)text, length);
+    }
     if (reader->number >= 0 && reader->how == 't' &&
         trace_decimal((const char *)text, length, 1000, &value))
         set_number(reader, reader->number, value);
@@ -250,6 +288,8 @@ static int on_map(void *context)
 {
     struct trace_reader *reader = context;
     enum place around = here(reader), place = SKIPPED;
+    if (around == RAW && !add_raw(reader, "null", 4))
+        return 0;
     if (!reader->depth)
         place = TOP;
     else if (around == EVENTS || around == DEVICES)
@@ -279,8 +319,16 @@ static int on_array(void *context)
         place = VECTOR;
         reader->vector_first = reader->number;
         reader->vector = 0;
+    } else if (around == RAW) {
+        place = RAW;
+    } else if (around == ARGS && (reader->text == TRACE_TEXT_SIZES ||
+                                  reader->text == TRACE_TEXT_TYPES ||
+                                  reader->text == TRACE_TEXT_ARGUMENTS)) {
+        place = RAW;
+        reader->raw = reader->text;
+        reader->event.texts[reader->raw].count = 0; /* the key may come twice */
     }
-    return enter(reader, place);
+    return (place != RAW || add_raw(reader, "[", 1)) && enter(reader, place);
 }
 
 static int on_container_end(void *context)
@@ -290,6 +338,8 @@ static int on_container_end(void *context)
     reader->depth -= reader->depth > 0;
     reader->values++;
     reader->text = reader->number = -1;
+    if (place == RAW)
+        return add_raw(reader, "]", 1);
     if (place == EVENT)
         return trace_sink_event(reader->sink, &reader->event);
     if (place == DEVICE)

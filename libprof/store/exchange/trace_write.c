@@ -292,6 +292,30 @@ static void bind_collective(sqlite3_stmt *sql, const struct trace_event *event)
         sqlite3_bind_int64(sql, 11, count * bytes);
 }
 
+/* The inputs and the sequence number of an operator. Arguments are kept of convolutions only: those
+ * of others would make texts that differ in what nothing reads. */
+static bool bind_operator(struct trace_sink *sink, const struct trace_event *event)
+{
+    const struct trace_bytes *sizes = &event->texts[TRACE_TEXT_SIZES],
+                             *types = &event->texts[TRACE_TEXT_TYPES],
+                             *arguments = &event->texts[TRACE_TEXT_ARGUMENTS];
+    sqlite3_stmt *sql = sink->sql[SQL_RANGE];
+    if (trace_event_has(event, TRACE_SEQUENCE) && event->numbers[TRACE_SEQUENCE] >= 0)
+        sqlite3_bind_int64(sql, 13, event->numbers[TRACE_SEQUENCE]);
+    if (!sizes->count)
+        return true;
+    bool called = arguments->count && strstr(trace_text(event, TRACE_TEXT_NAME), "convolution");
+    if (sizes->count + types->count + (called ? arguments->count : 0) > TRACE_RAW_BYTES) {
+        sink->skipped[SKIPPED_INPUTS]++;
+        return true;
+    }
+    char *text = sqlite3_mprintf("{\"sizes\":%s%s%s%s%s}", sizes->data,
+                                 types->count ? ",\"types\":" : "", types->count ? types->data : "",
+                                 called ? ",\"arguments\":" : "", called ? arguments->data : "");
+    sqlite3_bind_text(sql, 12, text, -1, sqlite3_free);
+    return trace_memory(sink, text != NULL);
+}
+
 bool trace_put_range(struct trace_sink *sink, int type, const struct opened *range,
                      const int64_t *end)
 {
@@ -447,8 +471,8 @@ static bool put_slice(struct trace_sink *sink, const struct trace_event *event)
     struct opened range = opened_range(sink, event);
     if (event->texts[TRACE_TEXT_COLLECTIVE].count)
         bind_collective(sink->sql[SQL_RANGE], event);
-    bool ok = trace_put_range(sink, 59, &range, &end);
-    for (int at = 8; at <= 11; at++)
+    bool ok = bind_operator(sink, event) && trace_put_range(sink, 59, &range, &end);
+    for (int at = 8; at <= 13; at++)
         sqlite3_bind_null(sink->sql[SQL_RANGE], at);
     return ok;
 }

@@ -38,8 +38,9 @@ def ranged(name, sequence, body, state):
 def told(name, sequence, body, state):
     if state is None:
         return body()
-    nvtx.range_push("%s%s, op_id = %d" % (
-        name, "" if sequence is None else ", seq = %d" % sequence, next(operations)))
+    nvtx.range_push("%s%s, op_id = %d%s" % (
+        name, "" if sequence is None else ", seq = %d" % sequence, next(operations),
+        ", sizes = [[64, 32], [], [2]], input_op_ids = [(6,0), (0,0)]" if state.shapes else ""))
     try:
         return body()
     finally:

@@ -28,6 +28,7 @@ class ProfilerConfig:
                  with_modules, experimental_config):
         assert isinstance(experimental_config, _ExperimentalConfig)
         self.state = state
+        self.shapes = report_input_shapes
 
 
 def current():
