@@ -35,7 +35,6 @@ static _Atomic uint32_t free_count;
 static _Atomic uint32_t full_head; /* number + 1 */
 static _Atomic uint32_t full_count;
 static _Atomic uint64_t full_bytes;
-static _Atomic uint32_t recycled; /* times that a buffer was read, or let go */
 static _Atomic uint32_t used;
 
 /* Returned to CUPTI when no memory is left at all: NULL would crash CUPTI before 12.9. Its contents
@@ -145,12 +144,6 @@ static void recycle(struct cuda_buffer *buffer)
     memset(cuda_buffers_data(buffer), 0, bytes < BUFFER_BYTES ? bytes : BUFFER_BYTES);
     buffer->valid = 0;
     push_free(buffer);
-    atomic_fetch_add(&recycled, 1);
-}
-
-uint32_t cuda_buffers_recycled(void)
-{
-    return atomic_load(&recycled);
 }
 
 /* The helper thread is 256 MiB behind: count what this buffer holds, and let it go. */

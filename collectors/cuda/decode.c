@@ -332,6 +332,7 @@ const size_t cuda_kind_count = sizeof cuda_kinds / sizeof cuda_kinds[0];
 
 #define MAX_KIND 64u
 static uint8_t row_of[MAX_KIND]; /* of a kind in cuda_kinds, + 1; 0 = not read */
+static _Atomic uint32_t passes;  /* over buffers */
 
 /* ---- The passes ------------------------------------------------------------------------------ */
 
@@ -371,6 +372,7 @@ void cuda_decode(struct cuda_buffer *list, uint64_t now)
     for (unsigned pass = 0; pass < PASSES; pass++) {
         for (struct cuda_buffer *at = list; at; at = cuda_buffers_next(at)) {
             CUptiResult result = walk_buffer(at, pass);
+            atomic_fetch_add(&passes, 1);
             if (pass == 0 && result != CUPTI_ERROR_MAX_LIMIT_REACHED)
                 damaged(result);
         }
@@ -380,4 +382,9 @@ void cuda_decode(struct cuda_buffer *list, uint64_t now)
         cuda_buffers_give_back(list);
         list = next;
     }
+}
+
+uint32_t cuda_decoded(void)
+{
+    return atomic_load(&passes);
 }

@@ -139,14 +139,14 @@ void cuda_flush_wait_tick(void)
 static bool wait_for_flush(uint32_t want)
 {
     uint64_t start = collector_now(), moved = start;
-    uint32_t first_tick = atomic_load(&ticks), recycled = cuda_buffers_recycled();
+    uint32_t first_tick = atomic_load(&ticks), decoded = cuda_decoded();
     for (;;) {
         uint32_t done = atomic_load(&finished);
         if ((int32_t)(done - want) >= 0)
             return true;
         uint64_t now = collector_now(), waited = now - start;
-        if (recycled != cuda_buffers_recycled()) {
-            recycled = cuda_buffers_recycled();
+        if (decoded != cuda_decoded()) {
+            decoded = cuda_decoded();
             moved = now;
         }
         if (now - moved >= FINISH_NS || waited >= MOST_NS ||

@@ -67,8 +67,6 @@ bool cuda_buffers_used(void); /* has CUPTI ever requested one? */
 
 /* When CUPTI requested the oldest buffer whose records have not been read, 0 = there is none. */
 uint64_t cuda_buffers_oldest(void);
-/* Times that a buffer was read, or let go: while this grows, the helper thread gets on. */
-uint32_t cuda_buffers_recycled(void);
 
 /* All full buffers, oldest first, as a list by `next`; NULL when there is none. Helper only. */
 struct cuda_buffer *cuda_buffers_take(void);
@@ -328,6 +326,8 @@ extern const size_t cuda_kind_count;
 /* Records of a list of buffers into the spool: definitions, then calls, then what the device did.
  * `now`: CLOCK_MONOTONIC after the flush; no true device time is later. */
 void cuda_decode(struct cuda_buffer *list, uint64_t now);
+/* Passes over a buffer so far: while this grows, the helper thread gets on. */
+uint32_t cuda_decoded(void);
 
 /* ---- callback.c */
 /* Of a call that returned: results of both APIs are enums whose 0 is success. */

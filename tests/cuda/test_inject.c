@@ -410,8 +410,20 @@ START_TEST(stuck_driver)
 }
 END_TEST
 
+/* What is still to be read when the program ends takes longer than a stuck driver is given. */
+START_TEST(slow_at_the_end)
+{
+    struct capture capture = run_ok(&(struct how){
+        .scenario = "basic", .end = "return", .fake = "small=512,slow_read=3", .preload = PRELOAD});
+    ck_assert_double_gt(capture.seconds, 4);
+    check_basic(&capture);
+    capture_free(&capture);
+}
+END_TEST
+
 CHECK_MAIN("cuda_inject", everything_arrives_once, older_records, small_buffers, eight_threads,
            driver_calls_count_once, impossible_times, correlation_wraps, captured_launches,
            dropped_records_are_told, too_old, another_subscriber, errors_are_told, not_asked_for,
            injected_twice, forked_child_sends_nothing, within_callbacks, real_cupti_without_driver,
-           killed, final_flush, context_at_the_end, stuck_driver)
+           killed, final_flush, context_at_the_end, stuck_driver,
+           slow_at_the_end)

@@ -313,6 +313,8 @@ uint64_t fake_flushes(void)
 EXPORT CUptiResult cuptiActivityGetNextRecord(uint8_t *data, size_t valid, CUpti_Activity **record)
 {
     size_t at = 0;
+    if (!*record && fake_knob("slow_read", 0))
+        usleep(1000u * (unsigned)fake_knob("slow_read", 0));
     if (*record)
         at = (size_t)((uint8_t *)*record - data) + fake_record_size((uint32_t)(*record)->kind);
     if (at >= valid)
