@@ -9,7 +9,7 @@
 #include "cli/gate.h"
 #include "libprof/base/clock.h"
 #include "libprof/base/format.h"
-#include "report/gate_words.h"
+#include "report/gate.h"
 
 #define DEFAULT_RUNS 5
 #define SESSION 1 /* all of it is one */

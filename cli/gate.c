@@ -12,7 +12,7 @@
 #include "cli/output_name.h"
 #include "libprof/base/array.h"
 #include "libprof/base/clock.h"
-#include "report/gate_words.h"
+#include "report/gate.h"
 
 /* ---- options and outputs --------------------------------------------------------------------- */
 

@@ -201,11 +201,7 @@ static void put_chrome_flag(struct prof_trace *t, const char *key, bool value)
 
 static void put_chrome_triple(struct prof_trace *t, const char *key, const int64_t values[3])
 {
-    struct prof_json *json = &chrome(t)->json;
-    prof_json_array(json, key);
-    for (int i = 0; i < 3; i++)
-        prof_json_known(json, NULL, values[i]);
-    prof_json_end(json);
+    prof_json_ints(&chrome(t)->json, key, values, 3);
 }
 
 /* The text of a launch's arguments, made at its first use. NULL: out of memory. */

@@ -165,5 +165,7 @@ PROF_REPORT_DECLARE(kernel_configs) /* of the HTML page */
 /* What `perfkit report --iterations` shows, each ended by NULL. */
 extern const struct prof_report_table *const prof_report_iteration_tables[];
 extern const struct prof_report_table *const prof_report_why_tables[];
+/* And `perfkit report --memory`. */
+extern const struct prof_report_table *const prof_report_memory_tables[];
 
 #endif

@@ -10,7 +10,6 @@
 #include "libprof/base/utf8.h"
 #include "libprof/include/prof_findings.h"
 #include "report/data.h"
-#include "report/memory.h"
 #include "report/table.h"
 
 /* How many gaps and leaks are kept: what a person reads, not a dump. */

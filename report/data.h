@@ -9,6 +9,7 @@
 #include "libprof/include/prof_ranks.h"
 #include "libprof/include/prof_findings.h"
 #include "libprof/include/prof_iterations.h"
+#include "libprof/include/prof_memory.h"
 #include "report/report.h"
 
 /* A gap of utilisation with its device, so that gaps are one flat table. */
@@ -35,6 +36,37 @@ struct prof_report_counter_value {
     const struct prof_counter_row *row;
     const struct prof_counter *counter;
     const struct prof_counter_value *value;
+};
+
+/* What `perfkit report --memory` and the page's section on memory show: the memory profile, and the
+ * lists that are parts of it. */
+
+/* How many of a place's freed allocations lived so long. */
+struct prof_report_lifetime {
+    const struct prof_memory_place *place;
+    double from_ns, to_ns; /* to: INFINITY for the last */
+    int64_t count;
+    double share; /* of the place's */
+    struct prof_memory_longest longest;
+};
+
+/* One of those that held the memory when there was no room. */
+struct prof_report_holder {
+    const struct prof_memory_failure *failure;
+    const struct prof_memory_site *site;
+    int64_t bytes;
+};
+
+struct prof_report_memory {
+    struct prof_memory_profile profile;
+    struct prof_memory_site *held;  /* alive at the peak, by bytes */
+    struct prof_memory_site *kept;  /* never freed: leaks first, by growth; then by bytes */
+    struct prof_memory_site *brief; /* by the time of their calls, then by number */
+    size_t held_count, kept_count, brief_count;
+    struct prof_report_lifetime *lifetimes;
+    size_t lifetime_count;
+    struct prof_report_holder *holders; /* of all failures, in order */
+    size_t holder_count;
 };
 
 struct prof_report_data {
@@ -77,13 +109,10 @@ struct prof_report_data {
     size_t counter_value_count;
     struct prof_report_stream *streams;
     size_t stream_count;
-    struct prof_report_memory
-        *usage; /* allocations by call path (memory.h); NULL unless requested */
+    struct prof_report_memory *usage; /* allocations by call path ; NULL unless requested */
     struct prof_ranks ranks;
     struct prof_iteration_list iterations; /* empty on the one screen */
 };
-
-struct prof_report_memory;
 
 #define PROF_REPORT_EXPLAINED 10 /* of the slow iterations */
 
@@ -105,6 +134,10 @@ enum prof_status prof_report_load_trust(struct prof_capture *capture,
                                         const struct prof_report_options *options,
                                         struct prof_report_data *data, struct prof_error *err);
 void prof_report_unload(struct prof_report_data *data);
+
+/* Into data->usage, freed by prof_report_unload. */
+enum prof_status prof_report_load_memory(struct prof_report_data *data, struct prof_error *err);
+void prof_report_unload_memory(struct prof_report_data *data);
 
 /* "exit status 0", "killed by signal 9 (Killed)", "still running", "n/a"; out: at least 96 bytes.
  */

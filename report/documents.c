@@ -100,10 +100,7 @@ void prof_report_json_filter(struct prof_json *json, const struct prof_filter *f
     prof_json_string(json, "kernel_pattern", filter->kernel_pattern);
     prof_json_string(json, "range", filter->range);
     prof_json_string(json, "range_domain", filter->range_domain);
-    prof_json_array(json, "streams");
-    for (size_t i = 0; i < filter->stream_count; i++)
-        prof_json_int(json, NULL, filter->streams[i]);
-    prof_json_end(json);
+    prof_json_ints(json, "streams", filter->streams, filter->stream_count);
     prof_json_end(json);
 }
 

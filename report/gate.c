@@ -5,7 +5,7 @@
 
 #include "libprof/base/json.h"
 #include "report/columns.h"
-#include "report/gate_words.h"
+#include "report/gate.h"
 #include "report/report.h"
 #include "report/writers.h"
 
@@ -155,15 +155,6 @@ static void put_verdicts(struct prof_json *json, const struct prof_comparison *c
     prof_json_end(json);
 }
 
-static void put_text_array(struct prof_json *json, const char *key, const char *const *texts,
-                           size_t count)
-{
-    prof_json_array(json, key);
-    for (size_t i = 0; i < count; i++)
-        prof_json_string(json, NULL, texts[i]);
-    prof_json_end(json);
-}
-
 enum prof_status prof_gate_write_json(const struct prof_gate_report *report, FILE *out,
                                       struct prof_error *err)
 {
@@ -182,12 +173,12 @@ enum prof_status prof_gate_write_json(const struct prof_gate_report *report, FIL
     prof_json_real(&json, "alpha", c->alpha);
     prof_json_bool(&json, "times_refused", c->times_refused);
     prof_json_string(&json, "note", c->note);
-    put_text_array(&json, "notes", report->notes, report->note_count);
+    prof_json_strings(&json, "notes", report->notes, report->note_count);
     prof_json_string(&json, "config", report->config);
     put_side(&json, "base", report->base, report->base_name, c->base_units, c->base_runs,
              c->base_iterations);
     put_side(&json, "cand", report->cand, NULL, c->cand_units, c->cand_runs, c->cand_iterations);
-    put_text_array(&json, "files", report->files, report->file_count);
+    prof_json_strings(&json, "files", report->files, report->file_count);
     prof_json_object(&json, "iteration");
     prof_json_string(&json, "range", c->iteration);
     prof_json_string(&json, "source", prof_iteration_source_text(c->iteration_source));

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "libprof/base/utf8.h"
-#include "report/gate_words.h"
+#include "report/gate.h"
 #include "report/writers.h"
 
 /* ---- JUnit XML ------------------------------------------------------------------------------- */

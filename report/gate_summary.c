@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/gate_words.h"
+#include "report/gate.h"
 
 static size_t gated(const struct prof_comparison *c)
 {

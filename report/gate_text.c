@@ -6,7 +6,7 @@
 
 #include "libprof/base/utf8.h"
 #include "report/columns.h"
-#include "report/gate_words.h"
+#include "report/gate.h"
 #include "report/text.h"
 #include "report/writers.h"
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "report/findings.h"
-#include "report/gate_words.h"
+#include "report/gate.h"
 #include "libprof/base/utf8.h"
 
 #define BYTES_PER_MIB 1048576

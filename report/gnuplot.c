@@ -1,4 +1,4 @@
-/* Draws by gnuplot; see gnuplot.h. The script reaches it in a file of our own and the picture comes
+/* Draws by gnuplot; see figures.h. The script reaches it in a file of our own and the picture comes
  * back through a pipe, so that gnuplot writes no file itself. */
 #include <errno.h>
 #include <fcntl.h>
@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "libprof/base/format.h"
-#include "report/gnuplot.h"
+#include "report/figures.h"
 #include "libprof/base/utf8.h"
 #include "report/writers.h"
 

@@ -15,7 +15,7 @@
 #include "libprof/base/format.h"
 #include "libprof/base/utf8.h"
 #include "report/html.h"
-#include "report/memory.h"
+#include "report/data.h"
 #include "report/table.h"
 #include "report/writers.h"
 
@@ -159,15 +159,11 @@ static void put_iteration_bar(struct prof_json *json, const struct prof_iteratio
     enum prof_slice most = 0;
     for (enum prof_slice i = 0; i < PROF_SLICES; i++)
         most = row->ns[i] > row->ns[most] ? i : most;
-    prof_json_array(json, NULL);
-    prof_json_int(json, NULL, row->number);
-    prof_json_int(json, NULL, row->start_ns);
-    prof_json_int(json, NULL, row->duration_ns);
-    prof_json_int(json, NULL, most);
-    prof_json_int(json, NULL, row->ns[most]);
-    prof_json_int(json, NULL, row->warm_up ? WARM_UP : row->slow ? SLOW : USUAL);
-    prof_json_int(json, NULL, count);
-    prof_json_end(json);
+    int verdict = row->warm_up ? WARM_UP : row->slow ? SLOW : USUAL;
+    prof_json_ints(json, NULL,
+                   (int64_t[]){row->number, row->start_ns, row->duration_ns, most, row->ns[most],
+                               verdict, count},
+                   7);
 }
 
 static bool is_longer(const struct prof_iteration_row *row, const struct prof_iteration_row *than)
@@ -227,12 +223,9 @@ static enum prof_status put_page_iterations(struct prof_json *json,
     qsort(order, list->series_count, sizeof *order, longest_series_first);
     prof_json_object(json, "iterations");
     prof_json_array(json, "parts");
-    for (enum prof_slice i = 0; i < PROF_SLICES; i++) {
-        prof_json_array(json, NULL);
-        prof_json_string(json, NULL, prof_slice_name(i));
-        prof_json_string(json, NULL, prof_slice_text(i));
-        prof_json_end(json);
-    }
+    for (enum prof_slice i = 0; i < PROF_SLICES; i++)
+        prof_json_strings(json, NULL, (const char *const[]){prof_slice_name(i), prof_slice_text(i)},
+                          2);
     prof_json_end(json);
     size_t shown = list->series_count < SERIES ? list->series_count : SERIES;
     prof_json_uint(json, "left_out", list->series_count - shown);
@@ -268,11 +261,8 @@ static void put_page_memory(struct prof_json *json, const struct prof_html_page 
     prof_json_bool(json, "thinned", timeline->thinned);
     prof_json_array(json, "points");
     for (size_t i = 0; i < timeline->count; i++) {
-        prof_json_array(json, NULL);
-        prof_json_int(json, NULL, timeline->points[i].time_ns);
-        prof_json_int(json, NULL, timeline->points[i].bytes);
-        prof_json_int(json, NULL, timeline->points[i].peak_bytes);
-        prof_json_end(json);
+        const struct prof_memory_point *point = &timeline->points[i];
+        prof_json_ints(json, NULL, (int64_t[]){point->time_ns, point->bytes, point->peak_bytes}, 3);
     }
     prof_json_end(json);
     prof_json_end(json);

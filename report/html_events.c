@@ -303,11 +303,13 @@ static bool project_ranges(struct prof_html_events *e)
     struct prof_trace_ranges ranges = {0};
     struct prof_map calls = {0};
     bool ok = true;
+    if (!e->counts[PROF_HTML_RANGE])
+        return true;
     e->not_projected = e->counts[PROF_HTML_RANGE] > PROF_TRACE_RANGES_MOST;
     for (size_t i = 0; ok && !e->not_projected && i < e->events.count; i++) {
         ok = project_event(e, &ranges, &calls, i);
-        e->not_projected =
-            ranges.projections.count > MOST_PROJECTED || ranges.most_lanes > MOST_LANES;
+        size_t count = ranges.projections.count;
+        e->not_projected = count > MOST_PROJECTED || (count && ranges.most_lanes > MOST_LANES);
     }
     prof_trace_ranges_sort(&ranges);
     for (size_t i = 0; ok && !e->not_projected && i < ranges.projections.count; i++) {

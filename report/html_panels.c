@@ -14,7 +14,7 @@
 #include "libprof/base/utf8.h"
 #include "libprof/include/prof_findings.h"
 #include "report/columns.h"
-#include "report/gate_words.h"
+#include "report/gate.h"
 #include "report/html.h"
 
 /* ---- the machine ----------------------------------------------------------------------------- */

@@ -8,7 +8,7 @@
 #include "libprof/base/format.h"
 #include "report/html.h"
 #include "report/columns.h"
-#include "report/roofline.h"
+#include "report/figures.h"
 
 #define POINTS 20
 #define LEAST_SHARE 0.002 /* of the time of those before it */

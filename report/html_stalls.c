@@ -152,12 +152,9 @@ enum prof_status prof_html_put_stalls(struct prof_json *json, const struct prof_
     if (!stalls->count)
         return PROF_OK;
     prof_json_array(json, "stall_reasons");
-    for (int i = 0; i < PROF_STALL_REASONS; i++) {
-        prof_json_array(json, NULL);
-        prof_json_string(json, NULL, prof_stall_name((enum prof_stall_reason)i));
-        prof_json_string(json, NULL, prof_stall_text((enum prof_stall_reason)i));
-        prof_json_end(json);
-    }
+    for (enum prof_stall_reason i = 0; i < PROF_STALL_REASONS; i++)
+        prof_json_strings(json, NULL, (const char *const[]){prof_stall_name(i), prof_stall_text(i)},
+                          2);
     prof_json_end(json);
     prof_json_array(json, "stall_kernels");
     for (size_t k = 0; k < stalls->count && k < KERNELS; k++) {

@@ -9,7 +9,7 @@
 #include "libprof/include/prof_stats.h"
 #include "report/columns.h"
 #include "report/html.h"
-#include "report/memory.h"
+#include "report/data.h"
 
 /* ---- tables of this page only ---------------------------------------------------------------- */
 

@@ -392,24 +392,12 @@ static void put_configs(struct prof_json *json, struct prof_capture *capture)
     for (size_t i = 0; i < count; i++) {
         char key[32];
         snprintf(key, sizeof key, "%lld", (long long)configs[i].id);
-        prof_json_array(json, key);
-        for (int k = 0; k < 3; k++)
-            prof_json_known(json, NULL, configs[i].grid[k]);
-        for (int k = 0; k < 3; k++)
-            prof_json_known(json, NULL, configs[i].block[k]);
-        prof_json_known(json, NULL, configs[i].registers);
-        prof_json_known(json, NULL, configs[i].shared_static);
-        prof_json_known(json, NULL, configs[i].shared_dynamic);
-        prof_json_end(json);
+        const struct prof_config *c = &configs[i];
+        prof_json_ints(json, key,
+                       (int64_t[]){c->grid[0], c->grid[1], c->grid[2], c->block[0], c->block[1],
+                                   c->block[2], c->registers, c->shared_static, c->shared_dynamic},
+                       9);
     }
-    prof_json_end(json);
-}
-
-static void put_names(struct prof_json *json, const struct prof_html_events *e)
-{
-    prof_json_array(json, "names");
-    for (size_t i = 0; i < e->names.count; i++)
-        prof_json_string(json, NULL, e->names.data[i]);
     prof_json_end(json);
 }
 
@@ -464,14 +452,8 @@ static void put_kind_counts(struct prof_json *json, const char *key,
     prof_json_int(json, "not_started", e->not_shown);
     prof_json_int(json, "merge_ns", e->merge_ns);
     prof_json_bool(json, "not_projected", e->not_projected || e->merge_ns);
-    prof_json_array(json, "kinds");
-    for (size_t i = 0; i < PROF_HTML_KINDS; i++)
-        prof_json_string(json, NULL, kinds[i]);
-    prof_json_end(json);
-    prof_json_array(json, "counts");
-    for (size_t i = 0; i < PROF_HTML_KINDS; i++)
-        prof_json_int(json, NULL, e->counts[i]);
-    prof_json_end(json);
+    prof_json_strings(json, "kinds", kinds, PROF_HTML_KINDS);
+    prof_json_ints(json, "counts", e->counts, PROF_HTML_KINDS);
     prof_json_end(json);
 }
 
@@ -513,7 +495,7 @@ static enum prof_status pack_all(struct prof_html_pack *pack, struct prof_html_e
     struct prof_json head;
     prof_json_to_memory(&head, 0);
     prof_json_object(&head, NULL);
-    put_names(&head, e);
+    prof_json_strings(&head, "names", e->names.data, e->names.count);
     put_configs(&head, data->capture);
     put_tracks(&head, e, w);
     pack_columns(&head, pack, e, w);

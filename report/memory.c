@@ -7,7 +7,8 @@
 #include "libprof/base/array.h"
 #include "libprof/base/utf8.h"
 #include "report/writers.h"
-#include "report/memory.h"
+#include "report/columns.h"
+#include "report/data.h"
 
 /* Lifetimes in steps of eight, from a microsecond: 1.02 us, 8.19 us, 65.5 us, ... 17.2 s. Powers of
  * two are edges of the histogram too. */

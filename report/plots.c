@@ -11,9 +11,8 @@
 #include "libprof/base/utf8.h"
 #include "libprof/include/prof_summaries.h"
 #include "report/data.h"
-#include "report/gnuplot.h"
+#include "report/figures.h"
 #include "report/report.h"
-#include "report/roofline.h"
 #include "report/writers.h"
 
 struct prof_plots {

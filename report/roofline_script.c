@@ -6,8 +6,7 @@
 #include <string.h>
 
 #include "libprof/base/format.h"
-#include "report/gnuplot.h"
-#include "report/roofline.h"
+#include "report/figures.h"
 #include "report/writers.h"
 
 #define MOST_POINTS 15 /* that the list beside the plot has room for */

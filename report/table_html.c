@@ -1,7 +1,7 @@
 /* Tables of the HTML page: as data, which its script sorts and formats by unit without knowing any
  * of them, and as markup for a reader without scripts. */
 #include "report/html.h"
-#include "report/table_writers.h"
+#include "report/writers.h"
 
 #define MARKUP_ROWS 25
 

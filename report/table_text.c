@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "libprof/base/utf8.h"
-#include "report/table_writers.h"
+#include "report/writers.h"
 
 #define MARGIN 2
 #define NSYS_MARGIN 1

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "libprof/base/utf8.h"
-#include "report/table_writers.h"
 #include "report/writers.h"
 
 #define MARKDOWN_ROWS 10
@@ -216,10 +215,7 @@ void prof_report_json_value(struct prof_json *json, const char *key, struct prof
         prof_json_bool(json, key, value.integer != 0);
         break;
     case PROF_VALUE_XYZ:
-        prof_json_array(json, key);
-        for (int i = 0; i < 3; i++)
-            prof_json_known(json, NULL, value.xyz[i]);
-        prof_json_end(json);
+        prof_json_ints(json, key, value.xyz, 3);
         break;
     }
 }

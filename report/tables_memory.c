@@ -6,7 +6,7 @@
 
 #include "libprof/base/saturate.h"
 #include "report/columns.h"
-#include "report/memory.h"
+#include "report/data.h"
 
 static const struct prof_report_column memory_columns[] = {
     INT64("peak_bytes", "Peak", BYTES, 1, prof_memory_row, peak_bytes),

@@ -7,7 +7,7 @@
 
 #include "libprof/base/format.h"
 #include "report/columns.h"
-#include "report/roofline.h"
+#include "report/figures.h"
 
 /* ---- notes ----------------------------------------------------------------------------------- */
 

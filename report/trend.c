@@ -9,7 +9,7 @@
 
 #include "libprof/base/format.h"
 #include "report/columns.h"
-#include "report/gate_words.h"
+#include "report/gate.h"
 #include "report/html.h"
 #include "report/report.h"
 #include "report/writers.h"

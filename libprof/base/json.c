@@ -307,6 +307,23 @@ void prof_json_known(struct prof_json *json, const char *key, int64_t value)
         prof_json_int(json, key, value);
 }
 
+void prof_json_ints(struct prof_json *json, const char *key, const int64_t *values, size_t count)
+{
+    prof_json_array(json, key);
+    for (size_t i = 0; i < count; i++)
+        prof_json_known(json, NULL, values[i]);
+    prof_json_end(json);
+}
+
+void prof_json_strings(struct prof_json *json, const char *key, const char *const *texts,
+                       size_t count)
+{
+    prof_json_array(json, key);
+    for (size_t i = 0; i < count; i++)
+        prof_json_string(json, NULL, texts[i]);
+    prof_json_end(json);
+}
+
 void prof_json_real(struct prof_json *json, const char *key, double value)
 {
     char text[64];

@@ -58,6 +58,11 @@ void prof_json_int(struct prof_json *json, const char *key, int64_t value); /* e
 void prof_json_uint(struct prof_json *json, const char *key, uint64_t value);
 /* Null for PROF_UNKNOWN (libprof/base/format.h), else as prof_json_int. */
 void prof_json_known(struct prof_json *json, const char *key, int64_t value);
+/* An array of those. */
+void prof_json_ints(struct prof_json *json, const char *key, const int64_t *values, size_t count);
+/* And of texts. */
+void prof_json_strings(struct prof_json *json, const char *key, const char *const *texts,
+                       size_t count);
 /* Shortest text that reads back as the same double; NaN and infinities are null. */
 void prof_json_real(struct prof_json *json, const char *key, double value);
 /* With a fixed number of decimals (0..9), for times in us and ms: half the bytes of prof_json_real.

@@ -7,7 +7,6 @@
 
 #include "libprof/include/prof_compare.h"
 #include "report/gate.h"
-#include "report/gate_words.h"
 #include "tests/check_main.h"
 
 #define HOSTILE "gemm\n::error::owned ]]> <b>&\"'\x1b[31m %0A ##[error]x\xef\xbf\xbe\x01\xff|@me"

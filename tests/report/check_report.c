@@ -13,7 +13,6 @@
 #include "report/data.h"
 #include "report/findings.h"
 #include "report/walk.h"
-#include "report/memory.h"
 #include "report/stats_columns.h"
 #include "report/table.h"
 #include "report/trace.h"

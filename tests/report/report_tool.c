@@ -11,7 +11,7 @@
 
 #include "libprof/store/store.h"
 #include "report/columns.h"
-#include "report/memory.h"
+#include "report/data.h"
 #include "report/report.h"
 #include "report/table.h"
 
