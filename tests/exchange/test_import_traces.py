@@ -156,6 +156,18 @@ class Trace(NothingLeft):
         self.assertEqual((row["utilisation"], row["basis"]), (None, "peak of the device not known"))
         self.assertGreater(row["flop"], 0)
 
+    def test_names_with_sizes(self):
+        """As nsys profile --pytorch=autograd-shapes-nvtx has them, in the tables that are read for both: one name, sizes apart."""
+        names = ["aten::mm, seq = 5, op_id = 7, sizes = [[64, 32], [32, 8]], input_op_ids = [(6,0), (0,0)]",
+                 "aten::mm, seq = 6, op_id = 9, sizes = [[4, 2], [2, 8]]", "aten::t, op_id = 11", "mine, op_id = x, sizes = [["]
+        capture = import_file(self.write(json.dumps({"traceEvents": [
+            {"ph": "X", "pid": 1, "tid": 1, "name": name, "ts": 100 * at, "dur": 50} for at, name in enumerate(names)]})))
+        self.assertEqual(ask(capture, "SELECT n.value, i.value, (SELECT f.value FROM range_field f WHERE f.range = r.id) FROM range r JOIN "
+                                      "string n ON n.id = r.name LEFT JOIN range_inputs x ON x.range = r.id LEFT JOIN string i ON i.id = x.inputs "
+                                      "ORDER BY r.start"),
+                         [("aten::mm", '{"sizes":[[64, 32], [32, 8]]}', 5), ("aten::mm", '{"sizes":[[4, 2], [2, 8]]}', 6),
+                          ("aten::t", None, None), (names[3], None, None)])
+
     def test_flop_of_hostile_inputs(self):
         """No sizes, broken ones and those that are too long: no FLOP, and no failure."""
         for sizes in ((), ({"a": [1]},), ([[[[]]]], "x", None), ([2048], [-512, 1024], [1024, 2048]),
