@@ -267,8 +267,9 @@ enum prof_status cli_print_document(const struct cli_document *document, unsigne
 /* Columns to wrap at: the terminal's, at most 100; 80 when it is no terminal. */
 size_t terminal_width(FILE *stream);
 
-/* COLUMNS of the environment, when it is set to a usable number; else 0. */
-size_t terminal_columns_set(void);
+/* COLUMNS of the environment, when it is set to a usable number, else the width of standard output
+ * where that is a terminal, else 0. */
+size_t terminal_report_width(void);
 
 /* LINES of the environment, else of the terminal, without that of the next prompt; 0 where neither
  * is known. */

@@ -133,27 +133,19 @@ static struct ceiling_pair ceiling_pair(const struct device_entry *entry,
 static void print_attributes(const struct device_entry *entry)
 {
     const struct prof_device *d = &entry->device;
-    const char *separator = "  ";
-    if (d->units != PROF_UNKNOWN) {
-        printf("%s%lld units", separator, (long long)d->units);
-        separator = ", ";
-    }
-    if (d->clock_khz > 0) {
-        printf("%s%s MHz", separator, prof_count(d->clock_khz / 1000).text);
-        separator = ", ";
-    }
-    if (d->memory_bytes > 0) {
-        printf("%s%s memory", separator, prof_bytes_of(d->memory_bytes).text);
-        separator = ", ";
-    }
-    if (d->l2_bytes > 0) {
-        printf("%s%s cache", separator, prof_bytes_of(d->l2_bytes).text);
-        separator = ", ";
-    }
+    char text[200] = "";
+    if (d->units != PROF_UNKNOWN)
+        prof_append(text, sizeof text, ", %lld units", (long long)d->units);
+    if (d->clock_khz > 0)
+        prof_append(text, sizeof text, ", %s MHz", prof_count(d->clock_khz / 1000).text);
+    if (d->memory_bytes > 0)
+        prof_append(text, sizeof text, ", %s memory", prof_bytes_of(d->memory_bytes).text);
+    if (d->l2_bytes > 0)
+        prof_append(text, sizeof text, ", %s cache", prof_bytes_of(d->l2_bytes).text);
     if (d->compute_major > 0)
-        printf("%scompute capability %lld.%lld", separator, (long long)d->compute_major,
-               (long long)d->compute_minor);
-    putchar('\n');
+        prof_append(text, sizeof text, ", compute capability %lld.%lld",
+                    (long long)d->compute_major, (long long)d->compute_minor);
+    printf(*text ? "  %s\n" : "\n", *text ? text + strlen(", ") : "");
 }
 
 /* A line of ceilings, each in the unit of its kind. */

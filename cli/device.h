@@ -34,8 +34,8 @@ struct prof_ceiling device_peak(const struct device_entry *entry, enum prof_ceil
 /* The value in the kind's unit. */
 struct prof_text device_figure(enum prof_ceiling_kind kind, double value);
 
-/* Query a driver, in a child, for its devices: appended to the list (NULL: not wanted). `reply` is a
- * line about them, PROBE_REPLY bytes; false where there are none, and it says why. */
+/* Query a driver, in a child, for its devices: appended to the list (NULL: not wanted). `reply` is
+ * a line about them, PROBE_REPLY bytes; false where there are none, and it says why. */
 bool device_probe_cuda(struct device_list *list, char *reply);
 bool device_probe_opencl(struct device_list *list, char *reply);
 

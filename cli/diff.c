@@ -110,7 +110,6 @@ static enum prof_status write_diff_report(const struct options *args, char *cons
                                           const struct prof_comparison *result,
                                           struct prof_error *err)
 {
-    size_t width = terminal_columns_set();
     struct prof_gate_report report = {
         .comparison = result,
         .base = files[0],
@@ -118,7 +117,7 @@ static enum prof_status write_diff_report(const struct options *args, char *cons
         .files = (const char *const *)&files[1],
         .file_count = 1,
         .top = args->top,
-        .width = width || !isatty(STDOUT_FILENO) ? width : terminal_width(stdout),
+        .width = terminal_report_width(),
         .colour = terminal_colour(stdout),
     };
     const char *format = args->json ? "json" : formats[args->format];

@@ -174,9 +174,7 @@ int gate_write_results(const char *command, const struct gate_options *options,
     report->config = config->path[0] ? config->path : NULL;
     report->exit_status = gate_exit_status(report->comparison, options->strict);
     report->top = options->top;
-    report->width = terminal_columns_set();
-    if (!report->width && isatty(STDOUT_FILENO))
-        report->width = terminal_width(stdout);
+    report->width = terminal_report_width();
     report->colour = terminal_colour(stdout);
     cli_leave_no_half_report();
     bool good = print_gate_output(command, gate_formats[options->format], report);

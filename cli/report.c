@@ -383,9 +383,7 @@ static enum prof_status write_standard_output(struct prof_capture *capture,
 static enum prof_status show_report(struct prof_capture *capture, const struct report_options *args,
                                     struct prof_report_options options, struct prof_error *err)
 {
-    options.width = terminal_columns_set();
-    if (!options.width && isatty(STDOUT_FILENO))
-        options.width = terminal_width(stdout);
+    options.width = terminal_report_width();
     if (!args->top && args->findings == UINT_MAX)
         options.lines = terminal_lines(stdout);
     options.colour = terminal_colour(stdout);

@@ -131,9 +131,10 @@ static size_t number_in_environment(const char *name, unsigned long min)
     return *end == '\0' && number >= min && number <= 10000 ? number : 0;
 }
 
-size_t terminal_columns_set(void)
+size_t terminal_report_width(void)
 {
-    return number_in_environment("COLUMNS", 40);
+    size_t width = number_in_environment("COLUMNS", 40);
+    return width || !isatty(STDOUT_FILENO) ? width : terminal_width(stdout);
 }
 
 size_t terminal_lines(FILE *stream)
@@ -164,7 +165,7 @@ enum prof_status cli_print_document(const struct cli_document *document, unsigne
     struct prof_report_output output = {
         .format = (enum prof_report_format)format,
         .page = {.out = stdout,
-                 .width = isatty(STDOUT_FILENO) ? terminal_width(stdout) : terminal_columns_set() ?: 100}};
+                 .width = isatty(STDOUT_FILENO) ? terminal_width(stdout) : number_in_environment("COLUMNS", 40) ?: 100}};
     enum prof_status status = PROF_OK;
     if (format == PROF_REPORT_TEXT)
         document->text_head(document->result);

@@ -132,7 +132,6 @@ static enum prof_status read_whole_capture(struct tui_app *app, struct prof_erro
 static enum prof_status print_once(struct tui_app *app, const struct top_options *options,
                                    struct prof_error *err)
 {
-    size_t width = terminal_columns_set();
     enum prof_status status = read_whole_capture(app, err);
     if (status)
         return status;
@@ -145,8 +144,8 @@ static enum prof_status print_once(struct tui_app *app, const struct top_options
     }
     if (status)
         return status;
-    if (!width)
-        width = isatty(STDOUT_FILENO) ? terminal_width(stdout) : 120;
+    size_t width = terminal_report_width();
+    width = width ? width : 120;
     return tui_app_print(app, width < 4000 ? (int)width : 4000, options->rows, stdout, err);
 }
 

@@ -4,14 +4,9 @@
 
 #include "tui/app.h"
 
-static struct tui_layout layout_of(const struct tui_app *app)
-{
-    return tui_app_layout(app);
-}
-
 static size_t page(const struct tui_app *app)
 {
-    int lines = layout_of(app).row_lines;
+    int lines = tui_app_layout(app).row_lines;
     return lines > 1 ? (size_t)lines - 1 : 1;
 }
 
@@ -297,7 +292,7 @@ unsigned tui_app_key(struct tui_app *app, int key)
 
 unsigned tui_app_click(struct tui_app *app, int x, int y, bool twice)
 {
-    struct tui_layout layout = layout_of(app);
+    struct tui_layout layout = tui_app_layout(app);
     if (app->help || app->prompt)
         return tui_app_key(app, TUI_KEY_ESCAPE);
     if (y == layout.tabs) {

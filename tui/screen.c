@@ -464,35 +464,26 @@ size_t tui_line_length(const char *text, int width)
     return text[length] && text[length] != ' ' && space ? space : length;
 }
 
-static int note_line_count(const struct tui_table *table, int width)
+/* Into `lines` lines from y on; returns how many they would need. grid NULL: draws nothing. */
+static int draw_notes(const struct tui_table *table, int width, struct tui_grid *grid, int y,
+                      int lines)
 {
-    int lines = 0;
-    for (size_t i = 0; i < table->notes.count; i++) {
-        const char *text = table->texts.data + table->notes.data[i];
-        do {
-            text += tui_line_length(text, width > 8 ? width : 8);
-            text += *text == ' ';
-            lines++;
-        } while (*text);
-    }
-    return lines;
-}
-
-static void draw_notes(const struct tui_table *table, struct tui_grid *grid, int y, int lines)
-{
-    int width = grid->width > 8 ? grid->width : 8, end = y + lines;
+    int used = 0;
+    width = width > 8 ? width : 8;
     for (size_t i = 0; i < table->notes.count; i++) {
         const char *text = table->texts.data + table->notes.data[i];
         do {
             char line[600];
             size_t length = tui_line_length(text, width);
             snprintf(line, sizeof line, "%.*s", (int)length, text);
-            if (y < end)
-                tui_grid_put(grid, 0, y++, grid->width, TUI_DIM, line);
+            if (grid && used < lines)
+                tui_grid_put(grid, 0, y + used, grid->width, TUI_DIM, line);
+            used++;
             text += length;
             text += *text == ' ';
         } while (*text);
     }
+    return used;
 }
 
 /* ---- all of it ------------------------------------------------------------------------------- */
@@ -546,12 +537,13 @@ static int dashboard_lines(const struct tui_app *app)
 
 struct tui_layout tui_app_layout(const struct tui_app *app)
 {
-    return tui_lay_out(app->height, note_line_count(&app->table, app->width), dashboard_lines(app));
+    return tui_lay_out(app->height, draw_notes(&app->table, app->width, NULL, 0, 0),
+                       dashboard_lines(app));
 }
 
 void tui_app_draw(struct tui_app *app, struct tui_grid *grid)
 {
-    struct tui_place *place = app->drilled ? &app->drill_place : &app->places[app->view];
+    struct tui_place *place = tui_app_cursor(app);
     app->width = grid->width;
     app->height = grid->height;
     struct tui_layout l = tui_app_layout(app);
@@ -571,7 +563,7 @@ void tui_app_draw(struct tui_app *app, struct tui_grid *grid)
                    place->sort, place->rising);
     draw_nothing_left(&app->table, place, grid, &l);
     draw_extent(&app->table, grid, &l, place->scroll);
-    draw_notes(&app->table, grid, l.notes, l.note_lines);
+    draw_notes(&app->table, grid->width, grid, l.notes, l.note_lines);
     if (l.keys >= 0)
         (app->prompt ? draw_prompt : draw_keys)(app, grid, l.keys);
 }
@@ -582,12 +574,12 @@ enum prof_status tui_app_print(struct tui_app *app, int width, size_t rows, FILE
     const struct tui_table *table = &app->table;
     struct tui_grid grid;
     size_t lines = table->order.count < rows ? table->order.count : rows;
-    int notes = note_line_count(table, width), titles = METERS + 1;
+    int notes = draw_notes(table, width, NULL, 0, 0), titles = METERS + 1;
     if (!tui_grid_make(&grid, width, titles + 1 + (int)lines + notes, app->ascii))
         return prof_out_of_memory(err);
     draw_meters(app, &grid, 0);
     tui_table_draw(table, &grid, titles, (int)lines, 0, SIZE_MAX, SIZE_MAX, false);
-    draw_notes(table, &grid, titles + 1 + (int)lines, notes);
+    draw_notes(table, width, &grid, titles + 1 + (int)lines, notes);
     tui_grid_print(&grid, out);
     tui_grid_free(&grid);
     const struct tui_model *model = app->model;

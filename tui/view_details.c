@@ -260,24 +260,14 @@ void tui_fill_findings(struct tui_table *table, const struct tui_view_input *inp
  * what is above it. */
 static void paragraph(struct tui_table *table, const char *title, const char *text)
 {
-    char line[100];
-    size_t used = 0;
     if (title)
         tui_table_line(table, TUI_STRONG, "%s", title);
     while (*text) {
-        size_t word = strcspn(text, " ");
-        word = word > 70 ? 70 : word;
-        if (used && used + 1 + word > 76) {
-            tui_table_line(table, TUI_NORMAL, "%s", line);
-            used = 0;
-        }
-        used += (size_t)snprintf(line + used, sizeof line - used, "%s%.*s", used ? " " : "  ",
-                                 (int)word, text);
-        text += word;
+        size_t length = tui_line_length(text, 74);
+        tui_table_line(table, TUI_NORMAL, "  %.*s", (int)length, text);
+        text += length;
         text += strspn(text, " ");
     }
-    if (used)
-        tui_table_line(table, TUI_NORMAL, "%s", line);
 }
 
 static void section(struct tui_table *table, const char *title, const char *text)

@@ -116,12 +116,10 @@ def check_commands(root, helps):
 # What a page must name: the page, the source, how the source says it, how the page does.
 NAMED = [
     ("docs/troubleshooting.md", "libprof/store/health.h", r"^    X\((\w+), [A-Z]+,", "`%s`"),
-    ("docs/troubleshooting.md", "cli/doctor_gpu.c", r'"cuda", "([^"]+)"', "| cuda | %s |"),
-    ("docs/troubleshooting.md", "cli/doctor_gpu.c", r'"opencl", "([^"]+)"', "| opencl | %s |"),
-    ("docs/troubleshooting.md", "cli/doctor.c", r'doctor_add\(doctor, "([^"]+", "[^"]+)"', "| %s |"),
+    ("docs/troubleshooting.md", "cli/doctor.c", r'doctor_add\(\s*doctor, "([^"]+", "[^"]+)"', "| %s |"),
     ("docs/troubleshooting.md", "cli/doctor.c", r'check_limit\(doctor, "([^"]+)"', "| system | %s |"),
     ("docs/guide/top.md", "tui/app.c", r'\[TUI_VIEW_\w+\]\s*= \{\s*"\w+",\s*"([^"]+)"', "| %s |"),
-    ("docs/reference/gate-settings.md", "cli/gate_config.c", r'^    \{"(\w+)", KEY_', "| `%s` |"),
+    ("docs/reference/gate-settings.md", "cli/gate_config.c", r'^    \{"(\w+)", (?:IN_|ANYWHERE)', "| `%s` |"),
     ("docs/reference/gate-settings.md", "libprof/include/prof_compare.h", r'^    X\([A-Z_]+, "([\w-]+)", (?:NOISY|EXACT),', "| `[%s]` |"),
 ]
 # A step of the walk: `file`: `function`
