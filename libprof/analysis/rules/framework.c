@@ -116,20 +116,24 @@ static void add_range(struct use *use, const struct prof_range_node *node)
 }
 
 /* The outermost range with a remedy of that kind around a call: what an optimizer's step or a cell
- * launches is theirs. */
-static const struct prof_range_node *find_remedy_range(struct prof_range_index *ranges,
+ * launches is theirs. Not an operator that goes and has no end: all that comes later is in it. */
+static const struct prof_range_node *find_remedy_range(const struct prof_facts *f,
                                                        const unsigned char *of_text,
                                                        enum prof_advice what, uint32_t thread,
                                                        int64_t time)
 {
+    /* Searching moves a lane's hint only: the index stays what it is. */
+    struct prof_range_index *ranges = (struct prof_range_index *)(uintptr_t)&f->ranges;
     struct prof_range_thread *lanes = prof_range_thread(ranges, thread);
     const struct prof_range_node *found = NULL;
     for (size_t l = 0; lanes && l < lanes->lanes.count && !found; l++) {
         uint32_t at = prof_range_at(ranges, &lanes->lanes.data[l], time);
         for (; at != PROF_NO_RANGE; at = ranges->nodes.data[at].parent) {
-            unsigned char number = of_text[ranges->nodes.data[at].group];
-            if (number && remedies[number - 1].what == what)
-                found = &ranges->nodes.data[at];
+            const struct prof_range_node *node = &ranges->nodes.data[at];
+            unsigned char number = of_text[node->group];
+            if (number && remedies[number - 1].what == what &&
+                (remedies[number - 1].kind != GOES || with_indexing(f, node)->end != INT64_MAX))
+                found = node;
         }
     }
     return found;
@@ -187,14 +191,12 @@ static void add_operator_operation(struct makers *m, unsigned char number, const
 static void sum_operation(struct makers *m, const struct prof_op *op, enum prof_op_kind kind)
 {
     const struct prof_facts *f = m->judge->facts;
-    /* Searching moves a lane's hint only: the index stays what it is. */
-    struct prof_range_index *ranges = (struct prof_range_index *)(uintptr_t)&f->ranges;
     bool kernel = kind == PROF_OP_KERNEL, launches = m->what == PROF_ADVICE_LAUNCHES;
     bool counts = launches ? kernel : prof_is_scalar_readback(&f->shapes.data[op->shape]);
     if (!counts && !(kernel && m->goes_ns))
         return;
     const struct prof_range_node *node =
-        find_remedy_range(ranges, m->of_text, m->what, op->thread, op->call);
+        find_remedy_range(f, m->of_text, m->what, op->thread, op->call);
     unsigned char number = node ? m->of_text[node->group] : 0;
     if (number && remedies[number - 1].kind == GOES) {
         m->gone = with_indexing(f, node);
@@ -202,8 +204,10 @@ static void sum_operation(struct makers *m, const struct prof_op *op, enum prof_
         m->gone_remedy = number - 1u;
     }
     if (kernel && m->goes_ns && m->gone && op->thread == m->gone_thread &&
-        op->call >= m->gone->begin && op->call < m->gone->end)
-        m->goes_ns[m->gone_remedy * f->shapes.count + op->shape] += op->duration;
+        op->call >= m->gone->begin && op->call < m->gone->end) {
+        int64_t *sum = &m->goes_ns[m->gone_remedy * f->shapes.count + op->shape];
+        *sum = prof_add(*sum, op->duration);
+    }
     if (!counts)
         return;
     const uint64_t *before = prof_map_get(&m->all, op->thread);
