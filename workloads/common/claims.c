@@ -171,8 +171,8 @@ static void print_reasons(const struct claims *claims)
 
 void claims_print(const struct claims *claims)
 {
-    static const char *const header[] = {"<claim", "<at",     "<before", "",          "<after", "",
-                                         "gain",   "claimed", "<here",   "<the seed", NULL};
+    static const char *const header[] = {"<claim", "<at",     "<before", "",           "<after", "",
+                                         "gain",   "claimed", "<here",   "<stated as", NULL};
     struct table table;
 
     table_begin(&table, header);
