@@ -371,7 +371,7 @@ static int draw_memory(const struct tui_dashboard *d, const struct tui_device_hi
 
 /* Where slow ones are in the curve they stand out, also without colours. Those of warm-up are in
  * the curve, and not among those counted, as in reports; the line says so where there is room. */
-#define WARM_UP_WIDTH 16
+#define WARM_UP_WIDTH 13
 static void draw_iterations(const struct tui_dashboard *d, struct tui_grid *grid, int y)
 {
     char now[260];
@@ -384,7 +384,7 @@ static void draw_iterations(const struct tui_dashboard *d, struct tui_grid *grid
     int room = grid->width - spark - 1 - LABEL - length;
     if (d->warm_up && room >= (int)strlen(d->iteration) + WARM_UP_WIDTH)
         room -=
-            snprintf(tail + length, sizeof tail - (size_t)length, ", %zu of warm-up", d->warm_up);
+            snprintf(tail + length, sizeof tail - (size_t)length, ", %zu warm-up", d->warm_up);
     char *name = prof_report_cut(d->iteration, room > 8 ? (size_t)room : 8);
     snprintf(now, sizeof now, "%s%s", name ? name : "", tail);
     free(name);

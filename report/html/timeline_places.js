@@ -80,9 +80,9 @@
     return model.pick((i) => kinds[e.kind[i]] && named[e.name[i]] && tests.every((test) => test(i)), at.of);
   }
 
-  /* A call path: frames, ranges, the call that allocated; a framework's block has no call, and is where its innermost range is. So what is
-   * marked are calls or ranges (`each`), of which one may have made many of the blocks that the table counts. Only what is
-   * on the timeline is asked for: names of C++ hold the sign between two parts, too. */
+  /* A call path: frames, ranges, the call that allocated; a framework's block has no call, and is where its innermost range is. So the
+   * search marks calls or ranges (`each`); one of them may have made many of the blocks that the table counts. It looks only for
+   * what is on the timeline: names of C++ hold the sign between two parts, too. */
   function resolvePath(model, at) {
     const e = model.events, known = { range: new Set(), call: new Set() };
     for (let i = 0; i < e.n; i++) {
