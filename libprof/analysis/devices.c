@@ -229,6 +229,11 @@ int64_t prof_config_blocks(const struct prof_config *config)
                                                                              : 0;
 }
 
+int64_t prof_config_most_blocks(const struct prof_config *config)
+{
+    return config && config->grid[0] > 0 ? product(config->grid) : 0;
+}
+
 int64_t prof_config_threads(const struct prof_config *config)
 {
     return config && config->block[0] > 0 ? product(config->block) : 0;

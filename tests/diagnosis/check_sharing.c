@@ -206,6 +206,83 @@ START_TEST(default_streams_are_of_a_process)
 }
 END_TEST
 
+/* Two queues with a short row of work each, on the host's two processors. */
+static void two_queues(struct scene *s, bool waits)
+{
+    scene_open(s, "opencl", "cpu");
+    k[0] = scene_config(s, "sum", 1, 1, 0);
+    for (int i = 0; i < STEPS; i++) {
+        scene_push(s, "step");
+        for (int queue = 0; queue < 2; queue++) {
+            if (queue && waits)
+                scene_sync(s);
+            s->stream[queue] =
+                s->stream[queue] > s->stream[!queue] ? s->stream[queue] : s->stream[!queue];
+            scene_kernel(s, queue, k[0], 300 * US);
+        }
+        scene_sync(s);
+        scene_pop(s);
+    }
+}
+
+/* The program keeps them apart: a wait of the host, or an order that the runtime obeys. */
+START_TEST(queues_in_turn_leave_processors_idle)
+{
+    for (int waits = 0; waits < 2; waits++) {
+        struct scene s;
+        two_queues(&s, waits);
+        struct judged j = judge(&s);
+        const struct prof_finding *finding = finding_of(&j.findings, "serial-streams");
+        if (!finding)
+            findings_list(&j.findings);
+        ck_assert_ptr_nonnull(finding);
+        ck_assert_int_gt(finding->severity, PROF_SEVERITY_INFO);
+        done(&j);
+    }
+}
+END_TEST
+
+/* It does not: the runtime had both kernels, and the processors had other work. */
+START_TEST(queues_that_were_ready_are_no_fault)
+{
+    struct scene s;
+    two_queues(&s, false);
+    scene_sql(&s, "UPDATE kernel SET submit_delay = CASE id %% 2 WHEN 0 THEN 300000 ELSE 9000 END");
+    struct judged j = judge(&s);
+    silent(&j, "serial-streams");
+    done(&j);
+}
+END_TEST
+
+/* Of two results a step, that the host waits for, one wait is needed. */
+START_TEST(one_awaited_copy_a_step_is_needed)
+{
+    struct scene s;
+    scene_open(&s, "opencl", "cpu");
+    k[0] = scene_config(&s, "work", 64, 64, 0);
+    for (int i = 0; i < STEPS; i++) {
+        scene_push(&s, "step");
+        scene_kernel(&s, 0, k[0], 900 * US);
+        scene_copy(&s, 0, SCENE_DOWN, SCENE_PAGEABLE, 4096, 2 * US, true);
+        scene_copy(&s, 0, SCENE_DOWN, SCENE_PAGEABLE, 4096, 2 * US, true);
+        scene_pop(&s);
+    }
+    struct judged j = judge(&s);
+    const struct prof_finding *finding = finding_of(&j.findings, "blocking-copy");
+    ck_assert_ptr_nonnull(finding);
+    const struct prof_number *share = NULL, *idle = NULL;
+    for (size_t i = 0; i < finding->number_count; i++) {
+        share = strcmp(finding->numbers[i].name, "avoidable_share") ? share : &finding->numbers[i];
+        idle = strcmp(finding->numbers[i].name, "avoidable_idle_ns") ? idle : &finding->numbers[i];
+    }
+    ck_assert(share && idle);
+    ck_assert_double_eq_tol(share->value, 0.5, 0.02);
+    int64_t window = finding->typical_phase_ns;
+    ck_assert_double_le(idle->value, 0.5 * (double)(window - STEPS * 900 * US) * 1.02);
+    done(&j);
+}
+END_TEST
+
 /* A device that takes part at the beginning only is not starved afterwards. */
 START_TEST(a_device_that_is_done_does_not_wait)
 {
@@ -375,6 +452,8 @@ END_TEST
 
 CHECK_MAIN_LOOPS("sharing", {ranks_have_steps_of_their_own, 1}, {allocations_are_of_a_device, 4},
                  {two_programs_pass_nothing_on, 1}, {default_streams_are_of_a_process, 1},
+                 {queues_in_turn_leave_processors_idle, 1},
+                 {queues_that_were_ready_are_no_fault, 1}, {one_awaited_copy_a_step_is_needed, 1},
                  {a_device_that_is_done_does_not_wait, 1}, {a_wait_is_for_one_device, 1},
                  {steps_are_of_threads_that_launch, 4}, {what_is_rare_is_no_step, 1},
                  {a_rule_is_listed_once, 1}, {compiling_side_by_side_is_told_once, 1})

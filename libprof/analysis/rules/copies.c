@@ -82,6 +82,7 @@ void prof_copies_claim_around(struct prof_judge *judge, struct prof_draft *draft
 {
     for (size_t i = 0; i < AROUND; i++) {
         int64_t ns = sums->before[around[i]] + (after ? sums->after[around[i]] : 0);
+        ns = prof_min(ns, judge->device->slice_ns[around[i]]); /* two copies have the same pause */
         prof_claim(judge, draft, term, around[i], (int64_t)((double)ns * part));
     }
     if (after && sums->python_ns)

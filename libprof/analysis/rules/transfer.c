@@ -202,20 +202,23 @@ static void blocking_copy(struct prof_judge *judge)
     /* One a step is how a result is handed over: the host needs it. */
     if (sums.count < 3 || sums.count <= prof_steps(judge))
         return;
+    double part = 1 - (double)prof_steps(judge) / (double)sums.count;
     int64_t kernel = judge->device->slice_ns[PROF_SLICE_KERNEL];
     double hidden = sums.alone_ns > kernel ? (double)kernel / (double)sums.alone_ns : 1;
     if (prof_shares_memory(judge))
         hidden = 0; /* the same processors copy and compute */
     struct prof_draft *draft = prof_found(judge, 0.7);
     prof_numbers(draft, {"memcpys", (double)sums.count}, {"bytes", (double)sums.bytes},
-                 {"memcpy_ns", (double)sums.alone_ns}, {"kernel_ns", (double)kernel});
+                 {"memcpy_ns", (double)sums.alone_ns}, {"kernel_ns", (double)kernel},
+                 {"avoidable_share", part});
     prof_copies_claim(judge, draft, &sums, hidden);
-    prof_copies_claim_around(judge, draft, "idle_around_ns", &sums, true, 1);
+    prof_copies_claim_around(judge, draft, "avoidable_idle_ns", &sums, true, part);
     prof_say(draft, "The host waits for {memcpys|memcpy|memcpys} ({bytes})");
     prof_say_per_iteration(judge, draft, "memcpys_per_iteration", "memcpys");
     prof_say(
         draft,
-        ", and launches no kernel meanwhile: the device is idle {idle_around_ns} around them.");
+        ", and launches no kernel meanwhile: the device is idle around them, {avoidable_idle_ns} "
+        "more than with one wait per iteration.");
     if (hidden > 0)
         prof_say(draft, " {memcpy_ns} of copying could run beside {kernel_ns} of kernels.");
     if (by_call) /* else waits would have to go */
@@ -356,8 +359,9 @@ const struct prof_rule prof_rules_transfer[] = {
           .pytorch = "`.to(device, non_blocking=True)` from pinned memory: "
                      "DataLoader(pin_memory=True).",
           .bound =
-              "The smaller of their exposed time and the kernels' time, the idle time around their "
-              "calls and waits, and that of the launches after them until work is queued again.",
+              "The smaller of their exposed time and the kernels' time, and (1 - steps / memcpys) "
+              "of the idle time around their calls and waits and in the launches after them until "
+              "work is queued again.",
           .limits = "Data that the host needs at once must be waited for.",
           .needs = "memcpys with their calls"},
      .judge = blocking_copy},

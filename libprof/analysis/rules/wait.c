@@ -5,6 +5,7 @@
 
 #include "libprof/analysis/rules/judge.h"
 #include "libprof/analysis/capture.h"
+#include "libprof/analysis/events.h"
 #include "libprof/base/format.h"
 #include "libprof/base/saturate.h"
 #include "libprof/gpu/names.h"
@@ -88,7 +89,7 @@ static int64_t side_by_side_ns(const struct prof_judge *judge, int64_t units)
     const struct prof_shape *shape;
     double filled = (double)prof_collective_ns(judge); /* they wait for ranks, not for a stream */
     for (size_t at = 0; (shape = prof_next_shape(judge, &at));) {
-        int64_t blocks = prof_config_blocks(shape->config);
+        int64_t blocks = prof_config_most_blocks(shape->config);
         if (prof_is_kernel(shape))
             filled += (double)shape->sum_ns *
                       (blocks && blocks < units ? (double)blocks / (double)units : 1);
@@ -240,19 +241,57 @@ static int64_t vendor_kernels_ns(struct prof_judge *judge)
     return ns;
 }
 
+struct ready {
+    const struct prof_judge *judge;
+    int64_t ns;
+};
+
+static bool add_ready_kernel(void *user, const struct prof_event_row *row)
+{
+    struct ready *ready = user;
+    const struct prof_device *device = ready->judge->device->device;
+    const struct prof_stream *stream = prof_stream(ready->judge->facts->capture, row->stream);
+    if (stream && stream->device == device->id && row->submit_delay_ns > 0 &&
+        prof_facts_has(ready->judge->facts, row->start_ns))
+        ready->ns = prof_add(ready->ns, row->submit_delay_ns);
+    return true;
+}
+
+/* How long kernels had been handed to the device before they started, summed: nothing in the
+ * program kept them apart. A runtime for the host's processors hands over what waits for nothing
+ * more; on other devices, that it was handed over says nothing: 0. */
+static int64_t ready_kernels_ns(struct prof_judge *judge)
+{
+    static const struct prof_event_query kernels = {
+        .tables = PROF_OPS(KERNEL),
+        .fields = PROF_FIELD(START) | PROF_FIELD(STREAM) | PROF_FIELD(SUBMIT_DELAY),
+        .started = true};
+    struct ready ready = {.judge = judge};
+    if (!prof_shares_memory(judge))
+        return 0;
+    if (prof_event_rows(judge->facts->capture, &kernels, add_ready_kernel, &ready, NULL))
+        judge->failed = true;
+    return ready.ns;
+}
+
 static void serial_streams(struct prof_judge *judge)
 {
     const struct prof_device_facts *d = judge->device;
     int64_t kernel = in_kernels_ns(judge), units = d->device ? d->device->units : 0;
     if (d->streams < 2 || !kernel || (double)d->kernel_sum_ns > 1.05 * (double)kernel)
         return;
-    if (units <= 0 || prof_shares_memory(judge)) {
-        prof_abstain(judge, "needs a device of its own and its number of units");
+    if (units <= 0) {
+        prof_abstain(judge, "needs the device's number of units");
         return;
     }
     int64_t least = side_by_side_ns(judge, units);
     if (kernel - least <= 0)
         return;
+    if (2 * ready_kernels_ns(judge) > kernel - least) {
+        prof_abstain(judge, "kernels of several streams were ready at once: their processors had "
+                            "other work");
+        return;
+    }
     size_t processes = processes_on(judge);
     struct prof_draft *draft = prof_found(judge, 0.5);
     prof_numbers(draft, {"streams", (double)d->streams}, {"processes", (double)processes},
@@ -328,7 +367,9 @@ const struct prof_rule prof_rules_wait[] = {
          {.id = "serial-streams",
           .title = "Streams that run one after the other",
           .fires = "Two streams or more with kernels, at most 5 % of whose time overlaps, and "
-                   "grids that do not fill the device.",
+                   "grids that do not fill the device. On a device that is the host's "
+                   "processors: and half of that time or more no kernel was ready that did not "
+                   "run.",
           .why = "Small kernels of several streams can share the device; a false dependency, the "
                  "default stream or waits on the host keep them apart; processes take turns on a "
                  "device unless a server (MPS) lets them share it.",
