@@ -10,8 +10,10 @@
 
 #include "collectors/python/interpreter.h"
 
-static bool read_by_kernel(uint64_t address, void *to, size_t bytes)
+static bool read_by_kernel(const struct python_memory *memory, uint64_t address, void *to,
+                           size_t bytes)
 {
+    (void)memory;
     struct iovec here = {to, bytes}, there = {(void *)(uintptr_t)address, bytes};
     return process_vm_readv(getpid(), &here, 1, &there, 1, 0) == (ssize_t)bytes;
 }
@@ -20,8 +22,10 @@ static bool read_by_kernel(uint64_t address, void *to, size_t bytes)
  * several may prove it at once. */
 static __thread int pipe_ends[2] __attribute__((tls_model("initial-exec")));
 
-static bool read_by_pipe(uint64_t address, void *to, size_t bytes)
+static bool read_by_pipe(const struct python_memory *memory, uint64_t address, void *to,
+                         size_t bytes)
 {
+    (void)memory;
     return write(pipe_ends[1], (const void *)(uintptr_t)address, bytes) == (ssize_t)bytes &&
            read(pipe_ends[0], to, bytes) == (ssize_t)bytes;
 }
@@ -101,7 +105,8 @@ static bool sizes_ok(python_reader read)
 static int check_by(python_reader read, uint64_t thread, const char **why)
 {
     struct python_walk walk;
-    python_walk_by(read, thread, &walk);
+    python_walk(&python_interpreter, (uint64_t)(uintptr_t)python_interpreter.main_interpreter(),
+                read, thread, &walk);
     if (walk.frame_count == 0 && walk.skipped == 0 && !walk.ended) /* autograd's threads */
         return 0;
     *why = "objects of another size";
@@ -123,14 +128,15 @@ static int check_by(python_reader read, uint64_t thread, const char **why)
 
 int python_check(uint64_t thread, const char **why)
 {
+    static const struct python_memory by_kernel = {read_by_kernel}, by_pipe = {read_by_pipe};
     int saved = errno;
     uint64_t probe;
     int result = -1;
     *why = "its memory cannot be looked at without risk";
-    if (read_by_kernel(thread, &probe, sizeof probe)) {
-        result = check_by(read_by_kernel, thread, why);
+    if (read_by_kernel(&by_kernel, thread, &probe, sizeof probe)) {
+        result = check_by(&by_kernel, thread, why);
     } else if (pipe2(pipe_ends, O_CLOEXEC | O_NONBLOCK) == 0) {
-        result = check_by(read_by_pipe, thread, why);
+        result = check_by(&by_pipe, thread, why);
         close(pipe_ends[0]);
         close(pipe_ends[1]);
     }

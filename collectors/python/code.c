@@ -19,7 +19,6 @@
 #define PROBES 64u
 #define NO_SLOT UINT32_MAX
 #define MAX_DEFINED (1u << 18)
-#define MAX_TEXT 2000u   /* bytes of a name */
 #define MAX_LINES 65536u /* bytes of a table of lines */
 
 struct entry {
@@ -106,50 +105,12 @@ static uint64_t print_of(const struct python_layout *layout, uint64_t code)
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
-/* One character as UTF-8; the interpreter's stand-ins for bytes of undecodable file names become
- * those bytes again. Returns the bytes written, at most 4. */
-static size_t encode_code_utf8(uint32_t c, char *to)
+static uint32_t name_id(uint64_t code, unsigned offset)
 {
-    if (c < 0x80 || (c >= 0xdc80 && c <= 0xdcff)) {
-        to[0] = (char)(c & 0xff);
-        return 1;
-    }
-    size_t more = c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
-    static const uint8_t lead[] = {0, 0xc0, 0xe0, 0xf0};
-    to[0] = (char)(lead[more] | c >> (6 * more));
-    for (size_t i = 1; i <= more; i++)
-        to[i] = (char)(0x80 | (c >> (6 * (more - i)) & 0x3f));
-    return more + 1;
-}
-
-/* The text of a str object; what is longer than `room` is cut. */
-static size_t read_python_text(const struct python_layout *layout, uint64_t object, char *text,
-                               size_t room)
-{
-    uint32_t state = 0;
-    if (!python_is(NULL, object, python_interpreter.text_type))
-        return 0;
-    python_load(NULL, object + PYTHON_TEXT_STATE, &state, sizeof state);
-    uint64_t length = code_word_at(object, PYTHON_TEXT_LENGTH);
-    unsigned width = state >> 2 & 7;
-    bool compact = state >> 5 & 1, ascii = state >> 6 & 1;
-    if (!compact || (width != 1 && width != 2 && width != 4))
-        return 0;
-    uint64_t at = object + (ascii ? layout->text_ascii : layout->text_compact);
-    size_t used = 0;
-    for (uint64_t i = 0; i < length && used + 4 <= room; i++) {
-        uint32_t c = 0; /* little-endian, as every machine perfkit runs on */
-        memcpy(&c, (const void *)(uintptr_t)(at + i * width), width);
-        used += encode_code_utf8(c, text + used);
-    }
-    return used;
-}
-
-static uint32_t name_id(const struct python_layout *layout, uint64_t code, unsigned offset)
-{
-    char text[MAX_TEXT];
-    return collector_string(
-        text, read_python_text(layout, code_word_at(code, offset), text, sizeof text));
+    char text[PYTHON_TEXT_MOST];
+    uint64_t object = code_word_at(code, offset);
+    return collector_string(text,
+                            python_text(&python_interpreter, NULL, object, text, sizeof text));
 }
 
 /* ---- definitions ----------------------------------------------------------------------------- */
@@ -165,8 +126,8 @@ static bool record_code_definition(const struct python_layout *layout, uint64_t 
     if (total > MAX_LINES)
         total = MAX_LINES;
     *record = (struct wire_python_code){
-        .function = name_id(layout, code, layout->code_name),
-        .file = name_id(layout, code, layout->code_file),
+        .function = name_id(code, layout->code_name),
+        .file = name_id(code, layout->code_file),
         .first_line = (uint32_t)(code_word_at(code, layout->code_first_line) & UINT32_MAX),
         .version = layout->version,
         .total = (uint32_t)total,

@@ -21,7 +21,10 @@
 #define PYTHON_NONE 0xffffu
 struct python_layout {
     uint16_t version; /* major << 8 | minor */
+    /* _PyRuntime, the state of an interpreter: where the threads' states hang */
+    uint16_t runtime_main, interpreter_threads;
     /* thread state */
+    uint16_t thread_next, thread_id, thread_native_id; /* pthread_t, number of the kernel's */
     uint16_t thread_interpreter;
     uint16_t thread_loop;  /* the innermost loop's record on the C stack (3.10 to 3.12) */
     uint16_t thread_frame; /* the innermost frame; NONE = by way of the loop's record */
@@ -55,6 +58,11 @@ const struct python_layout *python_layout(unsigned version);
 bool python_layout_confirmed(const struct python_layout *layout, const void *runtime,
                              const char **why);
 
+/* Where the threads' states hang, by that table: of 3.13 it may change in a later patch release.
+ * `runtime`: PYTHON_TABLE_BYTES of it. False: not plausible. */
+#define PYTHON_TABLE_BYTES 352u
+bool python_layout_threads(struct python_layout *layout, const void *runtime);
+
 enum python_phase {
     PYTHON_UNSEEN,
     PYTHON_FOUND, /* of a version that is known; not yet proved */
@@ -85,7 +93,10 @@ void python_report_refusal(void);
 /* ---- reading --------------------------------------------------------------------------------- */
 
 /* How memory is read: NULL = directly. */
-typedef bool (*python_reader)(uint64_t address, void *to, size_t bytes);
+struct python_memory {
+    bool (*read)(const struct python_memory *memory, uint64_t address, void *to, size_t bytes);
+};
+typedef const struct python_memory *python_reader;
 
 #if defined(__x86_64__)
 #define PYTHON_ADDRESS_BITS 47
@@ -98,7 +109,7 @@ static inline bool python_load(python_reader read, uint64_t address, void *to, s
     if (address < 4096 || address >> PYTHON_ADDRESS_BITS)
         return false;
     if (read)
-        return read(address, to, bytes);
+        return read->read(read, address, to, bytes);
     memcpy(to, (const void *)(uintptr_t)address, bytes);
     return true;
 }
@@ -141,9 +152,18 @@ struct python_walk {
     struct python_loop loops[PYTHON_MAX];
 };
 
-/* The frames of a thread. The second form reads by way of `read`, which may refuse. */
-void python_walk(uint64_t thread, struct python_walk *walk);
-void python_walk_by(python_reader read, uint64_t thread, struct python_walk *walk);
+/* The frames of a thread of the interpreter whose main state is at `main`. `read` may refuse, and
+ * may belong to another process: then nothing of `it` but the layout and the types is used. */
+void python_walk(const struct python_interpreter *it, uint64_t main, python_reader read,
+                 uint64_t thread, struct python_walk *walk);
+
+/* ---- texts (text.c) -------------------------------------------------------------------------- */
+
+#define PYTHON_TEXT_MOST 2000u /* bytes of a name */
+
+/* The text of a str object, as UTF-8; what is longer than `room` is cut. Returns its bytes. */
+size_t python_text(const struct python_interpreter *it, python_reader read, uint64_t object,
+                   char *text, size_t room);
 
 /* ---- proof (check.c) ------------------------------------------------------------------------- */
 
@@ -159,7 +179,7 @@ int python_check(uint64_t thread, const char **why);
 uint32_t python_code_id(uint64_t code);
 void python_code_forget(void);
 
-/* ---- find.c, walk.c: for stacks --------------------------------------------------------------
+/* ---- find.c, merge.c: for stacks -------------------------------------------------------------
  *
  * Python frames of the calling thread, merged into its native stack. Reads the interpreter's own
  * structures (CPython 3.10 to 3.13, found by symbol, nothing linked): no call that could run Python

@@ -10,6 +10,11 @@
 /* By version: 3.10 (no qualified names yet), 3.11, 3.12, 3.13 */
 #define NONE PYTHON_NONE
 #define OFFSETS(X)                                                                                 \
+    X(runtime_main, 40, 48, 48, 640)                                                               \
+    X(interpreter_threads, 8, 16, 72, 7344)                                                        \
+    X(thread_next, 8, 8, 8, 8)                                                                     \
+    X(thread_id, 176, 152, 136, 152)                                                               \
+    X(thread_native_id, NONE, 160, 144, 160)                                                       \
     X(thread_interpreter, 16, 16, 16, 16)                                                          \
     X(thread_loop, 48, 56, 56, NONE)                                                               \
     X(thread_frame, 24, NONE, NONE, 72)                                                            \
@@ -60,8 +65,13 @@ const struct python_layout *python_layout(unsigned version)
 enum {
     WORD_VERSION = 1,
     WORD_FREE_THREADED = 2,
+    WORD_RUNTIME_HEAD = 5, /* of the list of interpreters; the main one is behind it */
+    WORD_INTERPRETER_THREADS = 9,
+    WORD_THREAD_NEXT = 21,
     WORD_THREAD_INTERPRETER = 22,
     WORD_THREAD_FRAME = 23,
+    WORD_THREAD_ID = 24,
+    WORD_THREAD_NATIVE_ID = 25,
     WORD_FRAME_PREVIOUS = 29,
     WORD_FRAME_CODE = 30,
     WORD_FRAME_INSTRUCTION = 31,
@@ -109,5 +119,27 @@ bool python_layout_confirmed(const struct python_layout *layout, const void *run
             return false;
     }
     *why = NULL;
+    return true;
+}
+
+_Static_assert(PYTHON_TABLE_BYTES == (WORD_CODE_BYTES + 1) * 8, "the words of the table");
+
+bool python_layout_threads(struct python_layout *layout, const void *runtime)
+{
+    uint64_t words[WORD_CODE_BYTES + 1];
+    if (layout->version < PYTHON_3_13)
+        return true;
+    memcpy(words, runtime, sizeof words);
+    const uint64_t found[] = {words[WORD_RUNTIME_HEAD] + sizeof(void *),
+                              words[WORD_INTERPRETER_THREADS], words[WORD_THREAD_NEXT],
+                              words[WORD_THREAD_ID], words[WORD_THREAD_NATIVE_ID]};
+    uint16_t *const fields[] = {&layout->runtime_main, &layout->interpreter_threads,
+                                &layout->thread_next, &layout->thread_id,
+                                &layout->thread_native_id};
+    for (size_t i = 0; i < sizeof found / sizeof found[0]; i++) {
+        if (found[i] >= PYTHON_NONE)
+            return false;
+        *fields[i] = (uint16_t)found[i];
+    }
     return true;
 }

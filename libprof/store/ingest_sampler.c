@@ -188,9 +188,12 @@ static enum prof_status write_cpu_stack(struct prof_ingest *ingest, struct inges
     size_t count = record->count;
     if (!process)
         return PROF_OK;
-    for (uint32_t i = 0; i < record->count; i++)
-        entries[i] =
-            (struct ingest_entry){.kind = PROF_STORE_FRAME_NATIVE, .address = record->entries[i]};
+    for (uint32_t i = 0; i < record->count; i++) {
+        uint64_t value = record->entries[i] & WIRE_ENTRY_VALUE;
+        entries[i] = (struct ingest_entry){.kind = PROF_STORE_FRAME_NATIVE, .address = value};
+        if (record->entries[i] >> WIRE_ENTRY_SHIFT == WIRE_ENTRY_PYTHON)
+            PROF_TRY(ingest_python_entry(ingest, spool, value, &entries[i]));
+    }
     if (count && (record->head.flags & WIRE_STACK_CUT))
         entries[count++] = (struct ingest_entry){.kind = PROF_STORE_FRAME_MISSING};
     int64_t row = ingest_stack(ingest, process, entries, count);

@@ -58,9 +58,10 @@ struct wire_cpu_module {
 /* head.aux = stack id; flags = WIRE_STACK_CUT */
 struct wire_cpu_stack {
     struct wire_head head;
-    uint32_t process;   /* process id */
-    uint32_t count;     /* entries */
-    uint64_t entries[]; /* addresses inside the instructions, innermost first */
+    uint32_t process; /* process id */
+    uint32_t count;   /* entries */
+    uint64_t
+        entries[]; /* addresses inside the instructions, or WIRE_ENTRY_PYTHON; innermost first */
 };
 
 /* head.aux = counter device id; after its samples */

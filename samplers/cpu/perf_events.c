@@ -52,8 +52,8 @@ static void fill_common(struct perf_event_attr *attr, const struct cpu_perf *per
         .exclude_kernel = !perf->kernel,
         .exclude_callchain_kernel = 1,
         .exclude_hv = 1,
-        .watermark = 1,
-        .wakeup_watermark = (uint32_t)(perf->ring_bytes / 4),
+        .wakeup_events =
+            1, /* or when the buffer is half full: the frames of Python are read then */
     };
     if (perf->stack_bytes) {
         attr->sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
@@ -92,6 +92,8 @@ static int open_switches(const struct cpu_perf *perf, pid_t pid, unsigned cpu)
     fill_common(&attr, perf);
     attr.config = PERF_COUNT_SW_CONTEXT_SWITCHES;
     attr.sample_period = 1;
+    attr.watermark = 1; /* not for each of them */
+    attr.wakeup_watermark = (uint32_t)(perf->ring_bytes / 4);
     if (perf->stack_bytes > SWITCH_STACK_BYTES)
         attr.sample_stack_user = SWITCH_STACK_BYTES;
     return open_event(&attr, pid, cpu);
@@ -258,7 +260,8 @@ static const struct perf_event_header *queued_record_at(const struct cpu_queue *
 }
 
 /* List the records of the stretch that was appended at `from`. */
-static bool list_records(struct cpu_queue *queue, size_t from)
+static bool list_records(struct cpu_queue *queue, size_t from, cpu_record_found fresh,
+                         void *context)
 {
     while (from < queue->bytes.count) {
         const struct perf_event_header *record = queued_record_at(queue, from);
@@ -274,6 +277,8 @@ static bool list_records(struct cpu_queue *queue, size_t from)
             if (!queued)
                 return false;
             *queued = (struct cpu_queued){time_ns, from};
+            if (fresh)
+                fresh(context, record, time_ns);
         }
         from += record->size;
     }
@@ -281,7 +286,7 @@ static bool list_records(struct cpu_queue *queue, size_t from)
 }
 
 bool cpu_queue_take(struct cpu_queue *queue, const struct cpu_perf *perf,
-                    const struct cpu_ring *ring)
+                    const struct cpu_ring *ring, cpu_record_found fresh, void *context)
 {
     struct perf_event_mmap_page *page = ring->page;
     const unsigned char *data = (const unsigned char *)ring->page + sysconf(_SC_PAGESIZE);
@@ -297,7 +302,7 @@ bool cpu_queue_take(struct cpu_queue *queue, const struct cpu_perf *perf,
     memcpy(queue->bytes.data + from + first, data, bytes - first);
     queue->bytes.count += bytes;
     __atomic_store_n(&page->data_tail, head, __ATOMIC_RELEASE);
-    return list_records(queue, from);
+    return list_records(queue, from, fresh, context);
 }
 
 /* Of one time, in the order in which they came. */

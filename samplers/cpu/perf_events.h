@@ -70,13 +70,15 @@ struct cpu_queue {
     uint64_t damaged; /* stretches that were no records */
 };
 
-/* Copy what the ring holds and give its room back. False: out of memory; the ring keeps it. */
-bool cpu_queue_take(struct cpu_queue *queue, const struct cpu_perf *perf,
-                    const struct cpu_ring *ring);
-
-/* Hand over, by time, all records before `until_ns`; the others stay. */
 typedef void (*cpu_record_found)(void *context, const struct perf_event_header *record,
                                  uint64_t time_ns);
+
+/* Copy what the ring holds and give its room back; `fresh` (may be NULL) sees each record, in the
+ * order of this ring. False: out of memory; the ring keeps it. */
+bool cpu_queue_take(struct cpu_queue *queue, const struct cpu_perf *perf,
+                    const struct cpu_ring *ring, cpu_record_found fresh, void *context);
+
+/* Hand over, by time, all records before `until_ns`; the others stay. */
 void cpu_queue_hand_over(struct cpu_queue *queue, uint64_t until_ns, cpu_record_found found,
                          void *context);
 

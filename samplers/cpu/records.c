@@ -164,8 +164,8 @@ static bool take_chain(struct body *body, uint64_t count, struct cpu_chain *chai
         uint64_t frame;
         if (!take_bytes(body, &frame, sizeof frame))
             return false;
-        if (frame >= (uint64_t)PERF_CONTEXT_MAX || frame == 0)
-            continue; /* says what follows, and is no address */
+        if (frame > WIRE_ENTRY_VALUE || frame == 0)
+            continue; /* says what follows (PERF_CONTEXT_), and is no address */
         if (chain->count < CPU_MOST_FRAMES) {
             chain->frames[chain->count] = chain->count ? frame - 1 : frame;
             chain->count++;
@@ -234,6 +234,7 @@ static void on_processor(struct cpu_records *records, const struct perf_event_he
     if (!thread || !sample_is_in_range(records->control, head->time))
         return;
     cpu_unwind(&records->unwinder, &records->tasks, thread->process, copy, chain);
+    cpu_python_merge(thread, head->time, UINT64_MAX, records->unwinder.cfas, chain);
     struct cpu_sample sample = {
         .kind = kernel ? WIRE_CPU_KERNEL : WIRE_CPU_USER,
         .start_ns = head->time,
@@ -300,6 +301,7 @@ static void record_off_cpu_sample(struct cpu_records *records, struct cpu_thread
     *owed %= period;
     struct cpu_copy copy = {thread->registers, thread->stack.data, thread->stack.count};
     cpu_unwind(&records->unwinder, &records->tasks, thread->process, &copy, &thread->chain);
+    cpu_python_merge(thread, thread->stopped_ns, until_ns, records->unwinder.cfas, &thread->chain);
     write_cpu_sample(&records->out, &records->tasks, thread->process, &thread->chain, &sample);
 }
 

@@ -9,6 +9,7 @@
 #include "libprof/wire/definition.h"
 #include "samplers/counters/spool_out.h"
 #include "samplers/cpu/perf_events.h"
+#include "samplers/cpu/python.h"
 #include "samplers/cpu/tasks.h"
 #include "samplers/cpu/unwind.h"
 
@@ -35,6 +36,7 @@ struct cpu_records {
     struct cpu_tasks tasks;
     struct cpu_unwinder unwinder;
     struct cpu_out out;
+    struct cpu_pythons pythons;
     uint64_t lost;      /* records that found no room in the kernel's buffers */
     uint64_t throttled; /* times that the kernel held the events back */
 };

@@ -1,5 +1,5 @@
-/* The thread. It wakes when a buffer is a quarter full and ten times a second, which bounds both
- * what a buffer must hold and how far behind the capture is. */
+/* The thread. It wakes for each sample and ten times a second, which bounds how far behind the
+ * capture is; where Python runs also twice in a period, to see threads that stopped. */
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -17,6 +17,7 @@
 #include "samplers/cpu/sampler.h"
 
 #define ROUND_MS 100
+#define LEAST_ROUND_MS 2
 /* A record's time is taken a moment before it can be seen in its buffer. */
 #define SETTLE_NS 1000000u
 
@@ -89,6 +90,27 @@ static void say_losses(struct cpu_sampler *sampler)
                                                 : "the kernel's buffers could not be read");
 }
 
+/* What of Python's functions is in the samples. */
+static void say_pythons(struct cpu_sampler *sampler)
+{
+    const struct cpu_pythons *pythons = &sampler->records.pythons;
+    for (size_t i = 0; i < pythons->refusals.count; i++) {
+        unsigned version = pythons->refusals.data[i].version;
+        report_cpu_state(sampler, WIRE_HEALTH_NOTE,
+                         "Python's functions are not in CPU samples of Python %u.%u: %s "
+                         "(python3.12 -X perf names them)",
+                         version >> 8, version & 255u, pythons->refusals.data[i].why);
+    }
+    if (pythons->readings)
+        report_cpu_state(sampler, WIRE_HEALTH_NOTE,
+                         "Python's functions were read %.0f us after the sample on the average, "
+                         "for %s; not for %s that came too late, and %s under which they changed",
+                         (double)pythons->delay_ns / (double)pythons->readings / 1e3,
+                         counted(pythons->readings, "sample", "samples").text,
+                         counted(pythons->late, "sample", "samples").text,
+                         counted(pythons->torn, "reading", "readings").text);
+}
+
 static void handle_perf_record(void *context, const struct perf_event_header *record,
                                uint64_t time_ns)
 {
@@ -96,15 +118,32 @@ static void handle_perf_record(void *context, const struct perf_event_header *re
     cpu_records_take(&sampler->records, record, time_ns);
 }
 
+static void note_perf_record(void *context, const struct perf_event_header *record,
+                             uint64_t time_ns)
+{
+    struct cpu_sampler *sampler = context;
+    cpu_python_note(&sampler->records.pythons, &sampler->perf, record, time_ns);
+}
+
 static void drain_perf_buffers(struct cpu_sampler *sampler, bool last)
 {
     uint64_t began = prof_now_ns();
     for (unsigned i = 0; i < sampler->perf.count; i++) {
-        if (!cpu_queue_take(&sampler->queue, &sampler->perf, &sampler->perf.rings[i]))
+        if (!cpu_queue_take(&sampler->queue, &sampler->perf, &sampler->perf.rings[i],
+                            note_perf_record, sampler))
             sampler->out_of_memory = true;
     }
+    cpu_python_read(&sampler->records.pythons);
     cpu_queue_hand_over(&sampler->queue, last ? UINT64_MAX : began - SETTLE_NS, handle_perf_record,
                         sampler);
+}
+
+static int round_ms(const struct cpu_sampler *sampler)
+{
+    int half = (int)(sampler->perf.period_ns / 2000000u);
+    if (!sampler->records.tasks.pythons || !sampler->perf.switches)
+        return ROUND_MS;
+    return half < LEAST_ROUND_MS ? LEAST_ROUND_MS : half > ROUND_MS ? ROUND_MS : half;
 }
 
 static void *run_cpu_sampler(void *context)
@@ -113,7 +152,7 @@ static void *run_cpu_sampler(void *context)
     unsigned count = sampler->perf.count;
     pthread_setname_np(pthread_self(), "perfkit-cpu");
     while (!sampler->polled[count].revents) {
-        if (poll(sampler->polled, count + 1, ROUND_MS) < 0 && errno != EINTR)
+        if (poll(sampler->polled, count + 1, round_ms(sampler)) < 0 && errno != EINTR)
             break;
         for (unsigned i = 0; i < count; i++) {
             if (sampler->polled[i].revents & POLLHUP)
@@ -141,6 +180,9 @@ static bool prepare_cpu_sampler(struct cpu_sampler *sampler, const char *directo
     sampler->records.perf = &sampler->perf;
     sampler->records.control = control_map(directory);
     sampler->records.tasks.period_ns = sampler->perf.period_ns;
+    sampler->records.pythons.spool = &sampler->records.out.spool;
+    sampler->records.pythons.tasks = &sampler->records.tasks;
+    sampler->records.pythons.late_ns = sampler->perf.period_ns / 2;
     return true;
 }
 
@@ -190,6 +232,7 @@ static void stop_cpu_sampler(struct cpu_sampler *sampler)
         sampler->records.lost = unseen;
     cpu_records_end(&sampler->records, prof_now_ns());
     say_losses(sampler);
+    say_pythons(sampler);
     char deep[96] = "";
     if (sampler->records.unwinder.cut)
         snprintf(deep, sizeof deep, ", %s of them with stacks deeper than what is copied of one",
@@ -208,6 +251,7 @@ void cpu_sampler_close(struct cpu_sampler *sampler)
     cpu_out_close(&sampler->records.out);
     cpu_perf_close(&sampler->perf);
     cpu_tasks_free(&sampler->records.tasks);
+    cpu_pythons_free(&sampler->records.pythons);
     cpu_unwinder_free(&sampler->records.unwinder);
     cpu_queue_free(&sampler->queue);
     if (sampler->stop >= 0)

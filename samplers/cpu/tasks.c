@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "samplers/cpu/python.h"
 #include "samplers/cpu/tasks.h"
 
 static struct cpu_process *find_cpu_process(const struct cpu_tasks *tasks, uint32_t pid)
@@ -14,7 +15,7 @@ static struct cpu_process *find_cpu_process(const struct cpu_tasks *tasks, uint3
     return slot ? (struct cpu_process *)(uintptr_t)*slot : NULL;
 }
 
-static struct cpu_thread *find_thread(const struct cpu_tasks *tasks, uint32_t tid)
+struct cpu_thread *cpu_tasks_find(const struct cpu_tasks *tasks, uint32_t tid)
 {
     uint64_t *slot = prof_map_get(&tasks->threads, tid);
     return slot ? (struct cpu_thread *)(uintptr_t)*slot : NULL;
@@ -23,12 +24,14 @@ static struct cpu_thread *find_thread(const struct cpu_tasks *tasks, uint32_t ti
 static void free_process(struct cpu_process *process)
 {
     prof_array_free(&process->mappings);
+    cpu_python_free_process(process->python);
     free(process);
 }
 
 static void free_thread(struct cpu_thread *thread)
 {
     prof_array_free(&thread->stack);
+    cpu_python_free_thread(thread->python);
     free(thread);
 }
 
@@ -59,7 +62,7 @@ static uint64_t phase_of(uint32_t tid, uint64_t period_ns)
 struct cpu_thread *cpu_tasks_thread(struct cpu_tasks *tasks, uint32_t pid, uint32_t tid,
                                     uint64_t time_ns)
 {
-    struct cpu_thread *thread = find_thread(tasks, tid);
+    struct cpu_thread *thread = cpu_tasks_find(tasks, tid);
     if (thread)
         return thread;
     struct cpu_process *process = cpu_tasks_process(tasks, pid, time_ns);
@@ -80,6 +83,8 @@ struct cpu_thread *cpu_tasks_thread(struct cpu_tasks *tasks, uint32_t pid, uint3
 static void inherit(struct cpu_process *child, const struct cpu_process *parent)
 {
     memcpy(child->name, parent->name, sizeof child->name);
+    if (parent->python)
+        child->python = cpu_python_new();
     if (!prof_array_reserve(&child->mappings, parent->mappings.count) || !parent->mappings.count)
         return;
     memcpy(child->mappings.data, parent->mappings.data,
@@ -102,7 +107,7 @@ void cpu_tasks_fork(struct cpu_tasks *tasks, uint32_t pid, uint32_t parent, uint
 
 void cpu_tasks_exit(struct cpu_tasks *tasks, uint32_t pid, uint32_t tid)
 {
-    struct cpu_thread *thread = find_thread(tasks, tid);
+    struct cpu_thread *thread = cpu_tasks_find(tasks, tid);
     struct cpu_process *process = find_cpu_process(tasks, pid);
     if (thread) {
         prof_map_remove(&tasks->threads, tid, NULL);
@@ -183,6 +188,8 @@ void cpu_tasks_name(struct cpu_tasks *tasks, uint32_t pid, const char *name, boo
     process->start_ns = time_ns;
     process->mappings.count = 0;
     process->sent = 0;
+    cpu_python_free_process(process->python);
+    process->python = NULL;
 }
 
 /* Index of the file; UINT32_MAX: out of memory. */
@@ -221,6 +228,13 @@ void cpu_tasks_map(struct cpu_tasks *tasks, struct cpu_process *process, const c
         return;
     *kept = *mapping;
     kept->file = file;
+    if (!cpu_python_named(path))
+        return;
+    tasks->pythons = true;
+    if (!process->python)
+        process->python = cpu_python_new();
+    else
+        cpu_python_look_again(process->python);
 }
 
 void cpu_tasks_free(struct cpu_tasks *tasks)

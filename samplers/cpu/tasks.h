@@ -20,6 +20,9 @@ struct cpu_mapping {
     uint32_t file; /* index into cpu_tasks.files */
 };
 
+struct cpu_python;        /* python.c: the interpreter of a process */
+struct cpu_python_thread; /* and its frames of a thread */
+
 struct cpu_file {
     char *path;
     unsigned char build_id[CPU_BUILD_ID_BYTES];
@@ -36,13 +39,16 @@ struct cpu_process {
     char name[CPU_NAME_BYTES];
     bool program; /* started by exec */
     PROF_ARRAY(struct cpu_mapping) mappings;
-    size_t sent; /* of the mappings */
+    size_t sent;               /* of the mappings */
+    struct cpu_python *python; /* NULL = nothing mapped has the name of an interpreter */
 };
 
+#define CPU_MOST_ENTRIES 192u /* with Python's frames */
 struct cpu_chain {
     uint32_t count;
-    bool cut;                         /* callers further out are not known */
-    uint64_t frames[CPU_MOST_FRAMES]; /* innermost first: addresses inside the instructions */
+    bool cut; /* callers further out are not known */
+    /* innermost first: addresses inside the instructions, WIRE_ENTRY_PYTHON */
+    uint64_t frames[CPU_MOST_ENTRIES];
 };
 
 enum cpu_off { CPU_OFF_BLOCKED, CPU_OFF_PREEMPTED, CPU_OFFS };
@@ -56,7 +62,8 @@ struct cpu_thread {
     struct cpu_chain chain;         /* where it stopped, as the kernel found it */
     struct cfi_registers registers; /* then; known = 0: not kept */
     PROF_ARRAY(unsigned char) stack;
-    bool gone; /* it no longer existed when that was read */
+    struct cpu_python_thread *python; /* NULL = not yet */
+    bool gone;                        /* it no longer existed when that was read */
 };
 
 struct cpu_tasks {
@@ -65,7 +72,11 @@ struct cpu_tasks {
     struct prof_map threads;   /* tid -> struct cpu_thread * */
     PROF_ARRAY(struct cpu_file) files;
     struct prof_names file_names; /* path and build id -> index into files */
+    bool pythons;                 /* there was a process with an interpreter */
 };
+
+/* As known; NULL = not. */
+struct cpu_thread *cpu_tasks_find(const struct cpu_tasks *tasks, uint32_t tid);
 
 /* As known, or made. NULL: out of memory. */
 struct cpu_process *cpu_tasks_process(struct cpu_tasks *tasks, uint32_t pid, uint64_t time_ns);

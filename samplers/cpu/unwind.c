@@ -74,6 +74,11 @@ static const struct cpu_mapping *mapping_at(const struct cpu_process *process, u
     return NULL;
 }
 
+bool cpu_mapped(const struct cpu_process *process, uint64_t address)
+{
+    return mapping_at(process, address) != NULL;
+}
+
 static const struct cfi_row *unwind_row_at(struct cpu_unwinder *unwinder, uint32_t file,
                                            uint64_t pc, uint64_t bias,
                                            const struct cfi_tables *tables)
@@ -215,6 +220,7 @@ void cpu_unwind(struct cpu_unwinder *unwinder, const struct cpu_tasks *tasks,
     struct cpu_chain kernels = *chain;
     struct cfi_registers registers = copy->registers;
     struct walk walk = {.copy = copy, .low = registers.value[CFI_RSP]};
+    memset(unwinder->cfas, 0, sizeof unwinder->cfas);
     if (!registers.known)
         return;
     uint64_t pc = registers.value[CFI_RIP];
@@ -226,6 +232,8 @@ void cpu_unwind(struct cpu_unwinder *unwinder, const struct cpu_tasks *tasks,
         bool interrupted;
         stepped =
             unwind_sampled_frame(unwinder, tasks, process, &walk, pc, &registers, &interrupted);
+        if (stepped == CFI_STEPPED)
+            unwinder->cfas[chain->count - 1] = registers.value[CFI_RSP];
         if (stepped != CFI_STEPPED || registers.value[CFI_RIP] == 0 ||
             (registers.value[CFI_RSP] <= before && !interrupted))
             break;

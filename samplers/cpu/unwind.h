@@ -32,7 +32,12 @@ struct cpu_unwinder {
     struct cpu_row *rows;                 /* of the instructions looked up last; NULL = not yet */
     uint64_t table_bytes;
     uint64_t cut; /* stacks deeper than their copy */
+    /* Of the last chain: the stack pointer after the return from frame i; 0 = not known. */
+    uint64_t cfas[CPU_MOST_FRAMES];
 };
+
+/* Does a file have code at that address? */
+bool cpu_mapped(const struct cpu_process *process, uint64_t address);
 
 /* `chain` holds what the kernel found by frame pointers: it is replaced, and continues the frames
  * where the copy ends. */

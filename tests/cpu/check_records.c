@@ -477,13 +477,13 @@ START_TEST(records_come_by_time_and_wrap)
         write_ring(&b, two.bytes, two.used);
     }
     ordered = 0;
-    ck_assert(cpu_queue_take(&queue, &a.perf, &a.ring) && cpu_queue_take(&queue, &b.perf, &b.ring));
+    ck_assert(cpu_queue_take(&queue, &a.perf, &a.ring, NULL, NULL) && cpu_queue_take(&queue, &b.perf, &b.ring, NULL, NULL));
     ck_assert_uint_eq(a.page->data_tail, a.page->data_head);
     cpu_queue_hand_over(&queue, 50, note_order, NULL);
     ck_assert_uint_eq(ordered, 4);
     struct made late = sample(1, 1, 85, CLOCK_EVENT, 0, NULL, 0);
     write_ring(&a, late.bytes, late.used);
-    ck_assert(cpu_queue_take(&queue, &a.perf, &a.ring));
+    ck_assert(cpu_queue_take(&queue, &a.perf, &a.ring, NULL, NULL));
     cpu_queue_hand_over(&queue, UINT64_MAX, note_order, NULL);
     static const uint64_t expected[] = {10, 20, 30, 40, 80, 85, 90};
     ck_assert_uint_eq(ordered, 7);
@@ -526,7 +526,7 @@ START_TEST(garbage_is_survived)
         for (int i = 0; i < 4; i++) /* anything but the head */
             made.bytes[8 + random() % (long)(made.used - 8)] = (unsigned char)random();
         write_ring(&ring, made.bytes, made.used);
-        ck_assert(cpu_queue_take(&queue, &ring.perf, &ring.ring));
+        ck_assert(cpu_queue_take(&queue, &ring.perf, &ring.ring, NULL, NULL));
         cpu_queue_hand_over(&queue, UINT64_MAX, swallow, &scene.records);
     }
     ck_assert_uint_gt(queue.damaged, 0);

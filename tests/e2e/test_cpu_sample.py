@@ -3,8 +3,12 @@ anything is: processor time is told by the program itself, and waiting has a lea
 import ctypes
 import json
 import os
+import re
+import shutil
 import sqlite3
 import subprocess
+import sys
+import tempfile
 import unittest
 
 import e2e
@@ -103,6 +107,30 @@ class CpuSample(e2e.Case):
                 times[tid] = times.get(tid, 0) + weight
         self.assertEqual(len(times), 2)
         self.assertTrue(all(t > 100 * MS for t in times.values()), times)
+
+    @unittest.skipUnless((3, 10) <= sys.version_info < (3, 14), "another version of Python")
+    def test_python(self):
+        """Functions of Python are named, with file and line, and have their share of the time."""
+        folder = tempfile.mkdtemp(prefix="perfkit-python-")
+        self.addCleanup(shutil.rmtree, folder)
+        program, out = os.path.join(folder, "shares.py"), os.path.join(folder, "out")
+        with open(program, "w") as text:
+            text.write("import time\n"
+                       "def short(n):\n    return sum([i * i for i in range(n)])\n"
+                       "def long(n):\n    return sum([i * i for i in range(n)])\n"
+                       "while time.thread_time() < 1:\n    short(2000)\n    long(18000)\n")
+        capture = self.record(sys.executable, program, options=("--cpu-sample=499",)).capture
+        result = self.perfkit("report", capture, "--flamegraph", out, "--weight", "cpu")
+        self.assertEqual(result.status, 0, result.err)
+        weights = {"short": 0, "long": 0}
+        with open(out) as lines:
+            for line in lines:
+                stack, weight = line.rsplit(" ", 1)
+                for name in weights:
+                    if re.search(r";%s\b" % name, stack):
+                        weights[name] += int(weight)
+        self.assertGreater(weights["short"], 0)
+        self.assertGreater(weights["long"], 3 * weights["short"])
 
     @unittest.skipUnless(may_see_kernel(), "perf_event_paranoid hides where threads block")
     def test_sleeping(self):

@@ -9,6 +9,8 @@
 #else
 #include "internal/pycore_frame.h"
 #endif
+#include "internal/pycore_interp.h"
+#include "internal/pycore_runtime.h"
 
 #define NONE 0xffffu
 #define AT(type, field) ((unsigned)offsetof(type, field))
@@ -22,7 +24,11 @@
 #define NAME AT(PyCodeObject, co_name)
 #define BYTES AT(PyCodeObject, co_code)
 #define TRACEABLE NONE
+#define THREADS AT(PyInterpreterState, tstate_head)
+#define NATIVE_ID NONE
 #else
+#define THREADS AT(PyInterpreterState, threads.head)
+#define NATIVE_ID AT(PyThreadState, native_thread_id)
 #define NAME AT(PyCodeObject, co_qualname)
 #define BYTES AT(PyCodeObject, co_code_adaptive)
 #define TRACEABLE AT(PyCodeObject, _co_firsttraceable)
@@ -57,6 +63,11 @@ int main(void)
 {
     const unsigned layout[] = {
         PY_VERSION_HEX >> 16,
+        AT(_PyRuntimeState, interpreters.main),
+        THREADS,
+        AT(PyThreadState, next),
+        AT(PyThreadState, thread_id),
+        NATIVE_ID,
         AT(PyThreadState, interp),
         LOOP,
         FRAME,
