@@ -75,7 +75,7 @@ ROW_CELL(prediction_phase, prof_prediction, p,
 
 static const struct prof_report_column prediction_columns[] = {
     COMPUTED("rule", "Without", WORD, 1, prediction_rule),
-    REAL("iteration_ns", "Mean iteration", NS, 2, prof_prediction, iteration_ns),
+    REAL("iteration_ns", "Mean", NS, 2, prof_prediction, iteration_ns),
     REAL("predicted_ns", "Predicted", NS, 1, prof_prediction, predicted_ns),
     REAL("saved_ns", "Saves", NS, 1, prof_prediction, saved_ns),
     REAL("speedup", "Speedup", RATIO, 2, prof_prediction, speedup),
