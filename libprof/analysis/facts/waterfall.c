@@ -404,6 +404,9 @@ static void record_idle_gap(const struct work *w, struct sweep *s, uint32_t thre
     for (int i = PROF_SLICE_FIRST_IDLE; i < PROF_SLICES && s->gap[PROF_SLICE_ALLOC]; i++)
         s->facts->beside_alloc_ns[i] += s->gap[i];
     s->facts->woken_ns += s->gap[PROF_SLICE_HOST] ? s->woken : 0;
+    if (s->gap[PROF_SLICE_HOST] >= PROF_BRIEF_NS &&
+        s->gap[PROF_SLICE_HOST] > s->gap[PROF_SLICE_LAUNCH])
+        s->facts->launch_behind_host_ns += s->gap[PROF_SLICE_LAUNCH];
     s->facts->awaited_gaps += s->gap[PROF_SLICE_SYNC] > 0;
 }
 

@@ -351,6 +351,8 @@ static void host_starvation(struct prof_judge *judge)
                  {"longest_ns", (double)d->longest_pause_ns}, {"gaps", (double)d->gaps});
     prof_claim(judge, draft, "idle_host_ns", PROF_SLICE_HOST, host);
     prof_claim(judge, draft, "idle_woken_ns", PROF_SLICE_SYNC, woken);
+    if (d->launch_behind_host_ns)
+        prof_claim(judge, draft, "idle_launch_ns", PROF_SLICE_LAUNCH, d->launch_behind_host_ns);
     prof_say(
         draft,
         "The device is idle for {idle_ns}, {idle_share} of the time, because the host does "
@@ -471,7 +473,8 @@ const struct prof_rule prof_rules_host[] = {
                          "persistent_workers=True); torch.compile or torch.cuda.graph() "
                          "where it is Python between small operators.",
               .bound = "That idle time, with the 50 us after waits from which the host went to it, "
-                       "at most as much again.",
+                       "at most as much again. In gaps that the host's work makes longer than "
+                       "500 us and is most of, also the launch that ends them.",
               .limits = "A service that waits for requests is idle by design; where NVTX ranges "
                         "mark its requests, the finding says that the device is idle between them.",
               .needs = "kernels with their calls"},
