@@ -3,12 +3,7 @@
  *
  * Code that finds no free slot stays without a name and is counted: to send it again and again
  * would fill the spool. A slot is only reused for other code at the same address, and no process
- * sends more than MAX_DEFINED.
- *
- * Addresses are used again after code is freed, often for code that differs in a line or two (a
- * loop around exec, a recompiled cell). So each entry has a print of the code: the number that 3.12
- * and later give every code object of a process, else a hash over what its lines and names are made
- * of. */
+ * sends more than MAX_DEFINED. */
 #include <sys/mman.h>
 
 #include "collectors/core/collector.h"
@@ -56,51 +51,11 @@ void python_code_forget(void)
     atomic_store(&writing.owner, 0); /* held, perhaps, by a thread that was not forked */
 }
 
-/* ---- the print ------------------------------------------------------------------------------- */
-
-/* A polynomial in an odd constant: prints are compared whole, so its weak low bits do no harm. */
-static inline uint64_t mix_code_hash(uint64_t hash, uint64_t word)
-{
-    return (hash + word) * 0x9e3779b97f4a7c15ull;
-}
-
-static inline uint64_t code_word_at(uint64_t base, unsigned offset)
+static uint64_t code_word_at(uint64_t base, unsigned offset)
 {
     uint64_t word = 0;
     python_load(NULL, base + offset, &word, sizeof word);
     return word;
-}
-
-/* The contents of a bytes object: the first 1024 and the last 8 bytes of them. */
-static uint64_t mix_bytes(uint64_t hash, uint64_t object)
-{
-    uint64_t size = code_word_at(object, PYTHON_OBJECT_SIZE);
-    hash = mix_code_hash(hash, size);
-    uint64_t whole = size < 1024 ? size & ~7ull : 1024;
-    for (uint64_t at = 0; at < whole; at += 8)
-        hash = mix_code_hash(hash, code_word_at(object + at, PYTHON_BYTES_DATA));
-    return size < 8 ? hash
-                    : mix_code_hash(hash, code_word_at(object + size - 8, PYTHON_BYTES_DATA));
-}
-
-static uint64_t print_of(const struct python_layout *layout, uint64_t code)
-{
-    uint64_t lines = code_word_at(code, layout->code_lines);
-    uint64_t hash = mix_code_hash(lines, code_word_at(code, layout->code_first_line) & UINT32_MAX);
-    if (layout->code_version != PYTHON_NONE) {
-        uint32_t version = 0;
-        python_load(NULL, code + layout->code_version, &version, sizeof version);
-        if (version) /* 0 when the numbers are used up */
-            return mix_code_hash(hash, version);
-    }
-    uint64_t name = code_word_at(code, layout->code_name),
-             file = code_word_at(code, layout->code_file);
-    hash = mix_code_hash(mix_code_hash(hash, name), code_word_at(name, PYTHON_TEXT_HASH));
-    hash = mix_code_hash(mix_code_hash(hash, file), code_word_at(file, PYTHON_TEXT_HASH));
-    hash = mix_code_hash(hash, code_word_at(file, PYTHON_TEXT_LENGTH));
-    hash = mix_code_hash(hash, code_word_at(code, layout->code_constants));
-    hash = mix_code_hash(hash, code_word_at(code, layout->code_names));
-    return mix_bytes(hash, lines);
 }
 
 /* ---- names ----------------------------------------------------------------------------------- */
@@ -153,7 +108,7 @@ static bool record_code_definition(const struct python_layout *layout, uint64_t 
 /* The id, or 0 with the slot where it belongs: that of the same address, a free one, or NO_SLOT. */
 static uint32_t find_code(struct table *table, uint64_t code, uint64_t print, uint32_t *slot)
 {
-    uint32_t first = (uint32_t)(mix_code_hash(0, code >> 4) >> 40) & (SLOTS - 1);
+    uint32_t first = (uint32_t)((code >> 4) * 0x9e3779b97f4a7c15ull >> 40) & (SLOTS - 1);
     *slot = NO_SLOT;
     for (uint32_t i = 0; i < PROBES; i++) {
         uint32_t at = (first + i) & (SLOTS - 1);
@@ -197,7 +152,7 @@ uint32_t python_code_id(uint64_t code)
     struct table *table = get_table();
     if (!table)
         return 0;
-    uint64_t print = print_of(python_interpreter.layout, code);
+    uint64_t print = python_code_print(python_interpreter.layout, NULL, code);
     uint32_t slot, id = find_code(table, code, print, &slot);
     if (id || slot == NO_SLOT)
         return id;

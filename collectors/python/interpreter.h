@@ -165,6 +165,12 @@ void python_walk(const struct python_interpreter *it, uint64_t main, python_read
 size_t python_text(const struct python_interpreter *it, python_reader read, uint64_t object,
                    char *text, size_t room);
 
+/* Addresses are used again after code is freed, often for code that differs in a line or two (a
+ * loop around exec, a recompiled cell). So each entry of a cache has a print of the code: the
+ * number that 3.12 and later give every code object of a process, else a hash over what its lines
+ * and names are made of. */
+uint64_t python_code_print(const struct python_layout *layout, python_reader read, uint64_t code);
+
 /* ---- proof (check.c) ------------------------------------------------------------------------- */
 
 /* Prove on a thread's frames that the layout is right, touching nothing that might not be there.

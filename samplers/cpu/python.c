@@ -9,11 +9,12 @@
 #define MAX_TRIES 3u         /* of a reading */
 #define MAX_THREADS 8192u    /* of an interpreter's list */
 #define MAX_CODES (1u << 18) /* of a process */
-#define MAX_LINES 65536u     /* bytes of a table of lines */
 #define OFF_NS 1000000u      /* a thread that is off its processor for so long is read */
 #define LOOK_AGAIN_NS                                                                              \
-    100000000u          /* for the state of a thread, or for an interpreter, that was not          \
-                           there */
+    100000000u /* for the state of a thread, or for an interpreter, that was not                   \
+                  there */
+#define MOST_WAIT_NS 10000000000u /* for an interpreter that is still not there */
+#define LIST_SHARE 20u  /* walks through the list of threads take at most one part of so many */
 #define MAX_PENDING 16u /* readings of a thread whose records are still to come */
 
 /* glibc's struct pthread: the kernel's number of the thread (before 3.11 Python does not have it).
@@ -31,7 +32,9 @@ struct known_code {
 
 struct cpu_python {
     bool found, looked;
-    uint64_t look_ns; /* not before that */
+    uint64_t look_ns, wait_ns; /* not before that; what is waited the next time */
+    uint64_t list_ns;          /* likewise for the list of threads */
+    struct prof_map states;    /* tid -> state, as the list had them: to be looked at again */
     struct cpu_interpreter interpreter;
     struct prof_map at; /* address of a code object -> index */
     PROF_ARRAY(struct known_code) codes;
@@ -49,19 +52,25 @@ struct cpu_python_thread {
 
 struct cpu_python *cpu_python_new(void)
 {
-    return calloc(1, sizeof(struct cpu_python));
+    struct cpu_python *python = calloc(1, sizeof *python);
+    if (python)
+        python->wait_ns = LOOK_AGAIN_NS;
+    return python;
 }
 
 void cpu_python_look_again(struct cpu_python *python)
 {
     if (!python->found)
         python->looked = false;
+    python->wait_ns = LOOK_AGAIN_NS;
+    python->look_ns = 0;
 }
 
 void cpu_python_free_process(struct cpu_python *python)
 {
     if (!python)
         return;
+    prof_map_free(&python->states);
     prof_map_free(&python->at);
     prof_array_free(&python->codes);
     free(python);
@@ -102,7 +111,8 @@ static bool find_interpreter(struct cpu_pythons *pythons, struct cpu_python *pyt
     uint64_t now = prof_now_ns();
     if (python->found || python->looked || now < python->look_ns)
         return python->found;
-    python->look_ns = now + LOOK_AGAIN_NS;
+    python->look_ns = now + python->wait_ns;
+    python->wait_ns = python->wait_ns < MOST_WAIT_NS / 2 ? python->wait_ns * 2 : MOST_WAIT_NS;
     python->found = cpu_python_find(&pythons->memory, &python->interpreter, &version, &why);
     python->looked = python->found || *why;
     if (*why)
@@ -110,40 +120,71 @@ static bool find_interpreter(struct cpu_pythons *pythons, struct cpu_python *pyt
     return python->found;
 }
 
+/* By glibc's record of the thread; 0 = not known. */
+static uint32_t tid_of_pthread(const struct python_layout *layout, python_reader read,
+                               uint64_t state)
+{
+    uint64_t thread;
+    uint32_t tid = 0;
+    if (python_load(read, state + layout->thread_id, &thread, sizeof thread))
+        python_load(read, thread + PTHREAD_TID, &tid, sizeof tid);
+    return tid;
+}
+
+static uint64_t tid_of_state(const struct python_layout *layout, python_reader read, uint64_t state)
+{
+    uint64_t tid = 0;
+    if (layout->thread_native_id != PYTHON_NONE)
+        python_load(read, state + layout->thread_native_id, &tid, sizeof tid);
+    return tid ? tid : tid_of_pthread(layout, read, state);
+}
+
 static bool state_is_of(const struct python_layout *layout, python_reader read, uint64_t state,
                         uint64_t main, uint32_t tid)
 {
-    uint64_t owner, number = 0, thread;
-    uint32_t found = 0;
-    if (!python_pointer(read, state, layout->thread_interpreter, &owner) || owner != main)
-        return false;
-    if (layout->thread_native_id != PYTHON_NONE &&
-        python_load(read, state + layout->thread_native_id, &number, sizeof number) &&
-        number == tid)
-        return true;
-    return python_load(read, state + layout->thread_id, &thread, sizeof thread) &&
-           python_load(read, thread + PTHREAD_TID, &found, sizeof found) && found == tid;
+    uint64_t owner;
+    return python_pointer(read, state, layout->thread_interpreter, &owner) && owner == main &&
+           (tid_of_state(layout, read, state) == tid || tid_of_pthread(layout, read, state) == tid);
+}
+
+/* One walk serves all threads: there may be thousands. */
+static uint64_t list_states(struct cpu_python *python, python_reader read, uint64_t main,
+                            uint32_t tid)
+{
+    const struct python_layout *layout = &python->interpreter.layout;
+    uint64_t state, found = 0;
+    prof_map_free(&python->states);
+    bool ok = python_pointer(read, main, layout->interpreter_threads, &state);
+    for (unsigned i = 0; ok && state && i < MAX_THREADS; i++) {
+        uint64_t other = tid_of_state(layout, read, state);
+        if (other)
+            prof_map_put(&python->states, other, state);
+        if (!found && state_is_of(layout, read, state, main, tid))
+            found = state;
+        ok = python_pointer(read, state, layout->thread_next, &state);
+    }
+    return found;
 }
 
 /* The thread's state in the main interpreter; 0 = it has none. */
-static uint64_t find_state(const struct cpu_interpreter *in, python_reader read,
+static uint64_t find_state(struct cpu_python *python, python_reader read,
                            struct cpu_python_thread *thread, uint64_t main, uint32_t tid)
 {
-    const struct python_layout *layout = &in->layout;
+    const struct python_layout *layout = &python->interpreter.layout;
     if (thread->state && state_is_of(layout, read, thread->state, main, tid))
         return thread->state;
+    uint64_t *listed = prof_map_get(&python->states, tid), now = prof_now_ns();
     thread->state = 0;
-    uint64_t now = prof_now_ns(), state;
-    if (thread->absent && now - thread->absent < LOOK_AGAIN_NS)
+    if (listed && state_is_of(layout, read, *listed, main, tid))
+        return thread->state = *listed;
+    if (now < python->list_ns || (thread->absent && now - thread->absent < LOOK_AGAIN_NS))
         return 0;
-    bool ok = python_pointer(read, main, layout->interpreter_threads, &state);
-    for (unsigned i = 0; ok && state && i < MAX_THREADS; i++) {
-        if (state_is_of(layout, read, state, main, tid))
-            return thread->state = state;
-        ok = python_pointer(read, state, layout->thread_next, &state);
-    }
-    thread->absent = now;
-    return 0;
+    thread->state = list_states(python, read, main, tid);
+    uint64_t end = prof_now_ns();
+    python->list_ns = end + (end - now) * LIST_SHARE;
+    if (!thread->state)
+        thread->absent = now;
+    return thread->state;
 }
 
 /* ---- code objects ---------------------------------------------------------------------------- */
@@ -155,84 +196,93 @@ static uint64_t code_word(python_reader read, uint64_t code, unsigned offset)
     return word;
 }
 
-/* Addresses are used again after code is freed: what differs from one object to the next there. */
-static uint64_t print_code(const struct cpu_interpreter *in, python_reader read, uint64_t code)
+/* False: it is no str. An empty one, or one that is not compact, has no text. */
+static bool read_name(struct cpu_pythons *pythons, const struct cpu_interpreter *in,
+                      uint64_t object, char text[PYTHON_TEXT_MOST + 1])
 {
-    const struct python_layout *layout = &in->layout;
-    const uint16_t parts[] = {layout->code_name,  layout->code_file,      layout->code_lines,
-                              layout->code_names, layout->code_constants, layout->code_version};
-    uint64_t print = 0;
-    uint32_t line = 0, version = 0;
-    for (size_t i = 0; i + 1 < sizeof parts / sizeof parts[0]; i++)
-        print = (print + code_word(read, code, parts[i])) * 0x9e3779b97f4a7c15ull;
-    python_load(read, code + layout->code_first_line, &line, sizeof line);
-    if (layout->code_version != PYTHON_NONE)
-        python_load(read, code + layout->code_version, &version, sizeof version);
-    return (print + ((uint64_t)version << 32 | line)) * 0x9e3779b97f4a7c15ull;
+    python_reader read = &pythons->memory.reader;
+    if (!python_is(read, object, in->it.text_type))
+        return false;
+    text[python_text(&in->it, read, object, text, PYTHON_TEXT_MOST)] = '\0';
+    return true;
 }
 
-static uint32_t send_text(struct cpu_pythons *pythons, const struct cpu_interpreter *in,
-                          uint64_t object)
-{
-    char text[PYTHON_TEXT_MOST + 1];
-    size_t bytes = python_text(&in->it, &pythons->memory.reader, object, text, PYTHON_TEXT_MOST);
-    text[bytes] = '\0';
-    return bytes ? spool_out_text(pythons->spool, text) : 0;
-}
-
-/* Send what the code object says; 0 = it is none, or there is no room. */
-static uint32_t send_code(struct cpu_pythons *pythons, const struct cpu_interpreter *in,
-                          uint64_t code)
+/* Send what was read of a code object, with its `total` bytes of lines; 0 = there is no room. */
+static uint32_t send_code(struct cpu_pythons *pythons, struct wire_python_code what,
+                          const char *function, const char *file)
 {
     _Alignas(8) unsigned char buffer[WIRE_MAX_RECORD];
     struct wire_python_code *record = (struct wire_python_code *)(void *)buffer;
-    const struct python_layout *layout = &in->layout;
-    python_reader read = &pythons->memory.reader;
-    uint64_t lines = code_word(read, code, layout->code_lines), total = 0, at = 0;
-    uint32_t first_line = 0;
-    if (!python_is(read, lines, in->it.bytes_type) ||
-        !python_load(read, lines + PYTHON_OBJECT_SIZE, &total, sizeof total) ||
-        !python_load(read, code + layout->code_first_line, &first_line, sizeof first_line))
-        return 0;
-    if (total > MAX_LINES)
-        total = MAX_LINES;
-    *record = (struct wire_python_code){
-        .function = send_text(pythons, in, code_word(read, code, layout->code_name)),
-        .file = send_text(pythons, in, code_word(read, code, layout->code_file)),
-        .first_line = first_line,
-        .version = layout->version,
-        .total = (uint32_t)total,
-    };
-    uint32_t id = record->function && record->file ? spool_out_id(pythons->spool) : 0;
-    bool ok = id && id <= WIRE_PYTHON_CODE_MOST;
+    uint32_t at = 0;
+    what.function = *function ? spool_out_text(pythons->spool, function) : 0;
+    what.file = *file ? spool_out_text(pythons->spool, file) : 0;
+    uint32_t id = spool_out_id(pythons->spool);
+    bool ok = id <= WIRE_PYTHON_CODE_MOST;
     do {
-        uint64_t bytes = total - at < WIRE_PYTHON_LINES ? total - at : WIRE_PYTHON_LINES;
+        uint32_t left = what.total - at,
+                 bytes = left < WIRE_PYTHON_LINES ? left : WIRE_PYTHON_LINES;
         uint64_t size = (sizeof *record + bytes + 7) & ~7ull;
-        memset(buffer + sizeof *record, 0, sizeof buffer - sizeof *record);
-        ok = ok &&
-             (!bytes || python_load(read, lines + PYTHON_BYTES_DATA + at, record->table, bytes));
+        memset(buffer, 0, sizeof buffer);
+        *record = what;
+        memcpy(record->table, pythons->lines + at, bytes);
         record->head = (struct wire_head){(uint16_t)size, WIRE_PYTHON_CODE, 0, id};
-        record->at = (uint32_t)at;
-        record->bytes = (uint32_t)bytes;
+        record->at = at;
+        record->bytes = bytes;
         ok = ok && spool_out_define(pythons->spool, record);
         at += bytes;
-    } while (ok && at < total);
+    } while (ok && at < what.total);
     return ok ? id : 0;
 }
 
-static uint32_t code_id_of(struct cpu_pythons *pythons, struct cpu_python *python, uint64_t code)
+/* Read it whole before anything is sent. False: it is none, or changed meanwhile; else *id is 0
+ * when there was no room. */
+static bool define_code(struct cpu_pythons *pythons, const struct cpu_interpreter *in,
+                        uint64_t code, uint64_t print, uint32_t *id)
 {
-    uint64_t print = print_code(&python->interpreter, &pythons->memory.reader, code);
+    const struct python_layout *layout = &in->layout;
+    python_reader read = &pythons->memory.reader;
+    char function[PYTHON_TEXT_MOST + 1], file[PYTHON_TEXT_MOST + 1];
+    uint64_t lines = code_word(read, code, layout->code_lines), total = 0;
+    uint32_t first_line = 0;
+    if (!python_is(read, lines, in->it.bytes_type) ||
+        !python_load(read, lines + PYTHON_OBJECT_SIZE, &total, sizeof total) ||
+        !python_load(read, code + layout->code_first_line, &first_line, sizeof first_line) ||
+        !read_name(pythons, in, code_word(read, code, layout->code_name), function) ||
+        !read_name(pythons, in, code_word(read, code, layout->code_file), file))
+        return false;
+    if (total > CPU_MOST_LINES)
+        total = CPU_MOST_LINES;
+    if (total && !python_load(read, lines + PYTHON_BYTES_DATA, pythons->lines, total))
+        return false;
+    cpu_memory_forget(&pythons->memory);
+    if (python_code_print(layout, read, code) != print)
+        return false;
+    struct wire_python_code what = {
+        .first_line = first_line, .version = layout->version, .total = (uint32_t)total};
+    *id = send_code(pythons, what, function, file);
+    return true;
+}
+
+/* False: it is no code, or was freed meanwhile. What finds no room has the id 0, and is not sent
+ * again. */
+static bool find_code_id(struct cpu_pythons *pythons, struct cpu_python *python, uint64_t code,
+                         uint32_t *id)
+{
+    const struct cpu_interpreter *in = &python->interpreter;
+    uint64_t print = python_code_print(&in->layout, &pythons->memory.reader, code);
     uint64_t *slot = prof_map_get(&python->at, code);
-    if (slot && python->codes.data[*slot].print == print)
-        return python->codes.data[*slot].id;
-    if (python->codes.count >= MAX_CODES)
-        return 0;
-    uint32_t id = send_code(pythons, &python->interpreter, code);
-    if (!id || !prof_array_push(&python->codes, (struct known_code){print, id}))
-        return 0;
-    prof_map_put(&python->at, code, python->codes.count - 1);
-    return id;
+    *id = 0;
+    if (slot && python->codes.data[*slot].print == print) {
+        *id = python->codes.data[*slot].id;
+        return true;
+    }
+    if (python->codes.count >= MAX_CODES || !prof_array_reserve(&python->codes, 1))
+        return true;
+    if (!define_code(pythons, in, code, print, id))
+        return false;
+    if (prof_map_put(&python->at, code, python->codes.count))
+        prof_array_push(&python->codes, (struct known_code){print, *id});
+    return true;
 }
 
 /* ---- a reading ------------------------------------------------------------------------------- */
@@ -266,13 +316,14 @@ static struct cpu_reading *resolve_walk(struct cpu_pythons *pythons, struct cpu_
 {
     struct cpu_reading *reading = new_reading(walk);
     for (unsigned i = 0; reading && i < walk->frame_count; i++) {
-        uint64_t id = code_id_of(pythons, python, walk->frames[i].code);
-        if (!id) { /* freed meanwhile */
+        uint32_t id;
+        if (!find_code_id(pythons, python, walk->frames[i].code, &id)) { /* freed meanwhile */
             free(reading);
             return NULL;
         }
-        reading->entries[i] =
-            (uint64_t)WIRE_ENTRY_PYTHON << WIRE_ENTRY_SHIFT | id << 32 | walk->frames[i].offset;
+        pythons->untold += id == 0;
+        reading->entries[i] = (uint64_t)WIRE_ENTRY_PYTHON << WIRE_ENTRY_SHIFT | (uint64_t)id << 32 |
+                              walk->frames[i].offset;
     }
     return reading;
 }
@@ -289,7 +340,7 @@ static struct cpu_reading *read_thread(struct cpu_pythons *pythons, struct cpu_p
         uint64_t main, state;
         cpu_memory_begin(memory, pid);
         if (!python_pointer(&memory->reader, in->runtime, in->layout.runtime_main, &main) ||
-            !main || !(state = find_state(in, &memory->reader, thread, main, tid)))
+            !main || !(state = find_state(python, &memory->reader, thread, main, tid)))
             return NULL; /* not initialized, or a thread without Python */
         python_walk(&in->it, main, &memory->reader, state, &walk);
         uint64_t read_ns = prof_now_ns();
@@ -404,6 +455,7 @@ void cpu_python_read(struct cpu_pythons *pythons)
     }
     pythons->wanted.count = 0;
     size_t kept = 0;
+    uint64_t began = prof_now_ns();
     for (size_t i = 0; i < pythons->stopped.count; i++) {
         uint32_t tid = pythons->stopped.data[i];
         struct cpu_thread *thread = cpu_tasks_find(pythons->tasks, tid);
@@ -411,7 +463,8 @@ void cpu_python_read(struct cpu_pythons *pythons)
             continue; /* it ended, or is another program */
         struct cpu_python_thread *frames = thread->python;
         uint64_t now = prof_now_ns();
-        if (frames->off && (now < frames->at_ns || now - frames->at_ns < OFF_NS)) {
+        bool full = now - began > pythons->late_ns; /* running threads come first */
+        if (frames->off && (full || now < frames->at_ns || now - frames->at_ns < OFF_NS)) {
             pythons->stopped.data[kept++] = tid;
             continue;
         }

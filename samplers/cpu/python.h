@@ -19,12 +19,14 @@
 
 #define CPU_PAGE_BYTES 4096u
 #define CPU_PAGES 32u
+#define CPU_MOST_READS 32768u /* of one reading: some 30 ms */
 
 /* Pages that were read of one process. */
 struct cpu_memory {
     struct python_memory reader; /* first: python_load gets back from it */
     uint32_t pid;
     int error;            /* errno of the last read that failed */
+    unsigned reads;       /* calls to the kernel since cpu_memory_begin */
     unsigned count, next; /* pages, and which is replaced */
     uint64_t addresses[CPU_PAGES];
     unsigned char pages[CPU_PAGES][CPU_PAGE_BYTES];
@@ -32,6 +34,9 @@ struct cpu_memory {
 
 /* Forget what is known, and read of `pid` from now on. */
 void cpu_memory_begin(struct cpu_memory *memory, uint32_t pid);
+
+/* Read pages anew from now on. */
+void cpu_memory_forget(struct cpu_memory *memory);
 
 /* An interpreter as another process has it. */
 struct cpu_interpreter {
@@ -65,6 +70,8 @@ struct cpu_refusal {
     const char *why;
 };
 
+#define CPU_MOST_LINES 65536u /* bytes of a table of lines */
+
 struct cpu_pythons {
     struct spool_out *spool;
     struct cpu_tasks *tasks;
@@ -76,7 +83,9 @@ struct cpu_pythons {
     uint64_t delay_ns; /* from the sample to the reading, their sum */
     uint64_t torn;     /* readings, without a result: the frames changed under them */
     uint64_t late;     /* samples that came too late for one */
+    uint64_t untold;   /* frames of code that found no room */
     struct cpu_memory memory;
+    unsigned char lines[CPU_MOST_LINES];
 };
 
 /* A record came out of the kernel's buffers, before those of other processors are known. */

@@ -13,16 +13,21 @@
 
 #define MAX_SEGMENTS 64u
 #define MAX_DYNAMIC 256u
-#define MAX_CHAIN 100000u /* symbols of one hash */
+#define MAX_CHAIN 1024u /* symbols of one bucket */
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
 static bool read_process(struct cpu_memory *memory, uint64_t address, void *to, size_t bytes)
 {
     struct iovec here = {to, bytes}, there = {(void *)(uintptr_t)address, bytes};
-    if (process_vm_readv((pid_t)memory->pid, &here, 1, &there, 1, 0) == (ssize_t)bytes)
+    if (memory->reads++ >= CPU_MOST_READS) {
+        memory->error = EFBIG;
+        return false;
+    }
+    ssize_t got = process_vm_readv((pid_t)memory->pid, &here, 1, &there, 1, 0);
+    if (got == (ssize_t)bytes)
         return true;
-    memory->error = errno;
+    memory->error = got < 0 ? errno : EFAULT;
     return false;
 }
 
@@ -66,6 +71,12 @@ void cpu_memory_begin(struct cpu_memory *memory, uint32_t pid)
     memory->reader.read = read_pages;
     memory->pid = pid;
     memory->error = 0;
+    memory->reads = 0;
+    cpu_memory_forget(memory);
+}
+
+void cpu_memory_forget(struct cpu_memory *memory)
+{
     memory->count = memory->next = 0;
 }
 
@@ -254,7 +265,7 @@ bool cpu_python_find(struct cpu_memory *memory, struct cpu_interpreter *out, uns
             if (out->runtime) {
                 *why = reason ? reason : "";
                 *version = found;
-            } else if (memory->error == EPERM) {
+            } else if (memory->error == EPERM || memory->error == ENOSYS) {
                 *why = "its memory may not be read";
                 *version = found;
             }

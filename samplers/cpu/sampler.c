@@ -101,14 +101,20 @@ static void say_pythons(struct cpu_sampler *sampler)
                          "(python3.12 -X perf names them)",
                          version >> 8, version & 255u, pythons->refusals.data[i].why);
     }
-    if (pythons->readings)
-        report_cpu_state(sampler, WIRE_HEALTH_NOTE,
-                         "Python's functions were read %.0f us after the sample on the average, "
-                         "for %s; not for %s that came too late, and %s under which they changed",
-                         (double)pythons->delay_ns / (double)pythons->readings / 1e3,
-                         counted(pythons->readings, "sample", "samples").text,
-                         counted(pythons->late, "sample", "samples").text,
-                         counted(pythons->torn, "reading", "readings").text);
+    if (pythons->untold)
+        report_cpu_state(sampler, WIRE_HEALTH_NOTE, "%s no room for a name",
+                         counted(pythons->untold, "frame of Python in CPU samples found",
+                                 "frames of Python in CPU samples found")
+                             .text);
+    if (pythons->readings || pythons->late || pythons->torn)
+        report_cpu_state(
+            sampler, WIRE_HEALTH_NOTE,
+            "Python's functions were read %.0f us after the sample on the average, "
+            "for %s; not for %s that came too late, and %s under which they changed",
+            pythons->readings ? (double)pythons->delay_ns / (double)pythons->readings / 1e3 : 0,
+            counted(pythons->readings, "sample", "samples").text,
+            counted(pythons->late, "sample", "samples").text,
+            counted(pythons->torn, "reading", "readings").text);
 }
 
 static void handle_perf_record(void *context, const struct perf_event_header *record,
