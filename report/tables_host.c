@@ -66,10 +66,11 @@ const struct prof_report_table prof_report_pytorch_table = {
     ROWS(prof_pytorch_part, pytorch, pytorch_parts, pytorch_part_count),
 };
 
-ROW_CELL(flop_phase, prof_pytorch_flop_row, flop,
-         prof_report_text(data->iterations.series[flop->series].phase < data->iterations.phase_count
-                              ? data->iterations.phases[data->iterations.series[flop->series].phase].name
-                              : NULL))
+ROW_CELL(
+    flop_phase, prof_pytorch_flop_row, flop,
+    prof_report_text(data->iterations.series[flop->series].phase < data->iterations.phase_count
+                         ? data->iterations.phases[data->iterations.series[flop->series].phase].name
+                         : NULL))
 ROW_CELL(flop_pipe, prof_pytorch_flop_row, flop,
          prof_report_text(flop->pipe < PROF_CEILINGS ? prof_ceiling_of(flop->pipe).name : NULL))
 
@@ -92,8 +93,7 @@ static const struct prof_report_column pytorch_flop_columns[] = {
     {0},
 };
 
-static void pytorch_flop_notes(const struct prof_report_data *data,
-                               struct prof_report_notes *notes)
+static void pytorch_flop_notes(const struct prof_report_data *data, struct prof_report_notes *notes)
 {
     if (data->pytorch_flop.unreadable)
         snprintf(notes->text[notes->count++], PROF_REPORT_NOTE_BYTES,
@@ -323,11 +323,13 @@ static const struct prof_report_column host_columns[] = {
     {0},
 };
 
-/* A tenth of the time that threads ran or waited. */
-static bool python_matters(const struct prof_cpu *cpu)
+/* From a tenth of the time on that threads ran or waited: what is missing. */
+static void append_unnamed_python(const struct prof_cpu *cpu, char *out, size_t size)
 {
     int64_t all = prof_add(prof_cpu_total(cpu->launching.ns), prof_cpu_total(cpu->others.ns));
-    return cpu->interpreter_ns > all / 10;
+    if (cpu->interpreter_ns > all / 10)
+        prof_append(out, size, "; Python's functions n/a for %s of the time (see the trust block)",
+                    prof_percent((double)cpu->interpreter_ns / (double)all).text);
 }
 
 static void host_totals(const struct prof_report_data *data, char *out, size_t size)
@@ -340,8 +342,7 @@ static void host_totals(const struct prof_report_data *data, char *out, size_t s
     else
         snprintf(out, size, "%s; no device worked for %s of %s", counted.text,
                  prof_duration_ns(cpu->idle_ns).text, prof_duration_ns(cpu->window_ns).text);
-    if (python_matters(cpu))
-        prof_append(out, size, "; Python's functions n/a (python3.12 -X perf names them)");
+    append_unnamed_python(cpu, out, size);
 }
 
 const struct prof_report_table prof_report_host_table = {

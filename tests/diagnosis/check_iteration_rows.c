@@ -326,8 +326,7 @@ START_TEST(own_work_has_a_place_and_the_line_that_ends_it)
         const char *seen;
     } cases[] = {
         {3, "in train (train.c:30), computing, in libcompiler.so.12"},
-        {5, "in dtoa (python3.12), computing; Python's functions n/a (python3.12 -X perf names "
-            "them)"},
+        {5, "in dtoa (python3.12), computing; Python's function n/a (see the trust block)"},
         {7, "in write_log (log.py), computing, in libcompiler.so.12"},
     };
     struct scene s;

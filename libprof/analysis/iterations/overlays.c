@@ -307,6 +307,6 @@ bool prof_overlays_place(const struct prof_overlays *o, struct prof_capture *cap
         prof_append(out, size, ", in %s",
                     strrchr(library, '/') ? strrchr(library, '/') + 1 : library);
     if (prof_frame_nearness(&place) > PROF_NEAR_OWN_NAME && hides_python(of.stacks, of.stack))
-        prof_append(out, size, "; Python's functions n/a (python3.12 -X perf names them)");
+        prof_append(out, size, "; Python's function n/a (see the trust block)");
     return true;
 }
