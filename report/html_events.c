@@ -275,7 +275,8 @@ static bool add_html_event(struct prof_html_events *e, const struct prof_event *
 #define MOST_PROJECTED 200000
 #define MOST_LANES 64
 
-/* A range, a call, or what a call launched. False: out of memory. */
+/* A range, a call, or what a call launched: one record, so `calls` holds only those still awaited.
+ * False: out of memory. */
 static bool project_event(const struct prof_html_events *e, struct prof_trace_ranges *ranges,
                           struct prof_map *calls, size_t i)
 {
@@ -288,10 +289,10 @@ static bool project_event(const struct prof_html_events *e, struct prof_trace_ra
                                                                 .end_ns = html_event_end(event)});
     if (event->kind == PROF_HTML_API && event->link)
         return prof_map_put(calls, (uint64_t)event->link, i);
-    const uint64_t *at = is_device_kind(event->kind) && event->link
-                             ? prof_map_get(calls, (uint64_t)event->link)
-                             : NULL;
-    const struct prof_html_event *call = at ? &e->events.data[*at] : NULL;
+    uint64_t at;
+    bool found = is_device_kind(event->kind) && event->link &&
+                 prof_map_remove(calls, (uint64_t)event->link, &at);
+    const struct prof_html_event *call = found ? &e->events.data[at] : NULL;
     return !call || prof_trace_ranges_work(ranges, e->tracks.data[call->track].id, call->start,
                                            event->track, event->start, html_event_end(event));
 }
