@@ -1,5 +1,6 @@
 /* The tables of what did the work: processes, streams, contexts, threads; and what CPU samples say
  * of the host. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -89,12 +90,17 @@ static const struct prof_report_column pytorch_flop_columns[] = {
     REAL("peak_flop_per_s", "Peak", FLOPS, 0, prof_pytorch_flop_row, peak),
     OF_ID("device", "Device", NAME, 3, prof_pytorch_flop_row, device, prof_report_device_name),
     COMPUTED("phase", "Phase", NAME, 3, flop_phase),
-    CHARS("basis", "Of", NAME, 1, prof_pytorch_flop_row, basis),
+    CHARS("basis", "Of", NAME, 0, prof_pytorch_flop_row, basis),
     {0},
 };
 
 static void pytorch_flop_notes(const struct prof_report_data *data, struct prof_report_notes *notes)
 {
+    const struct prof_pytorch_flop_row *rows = data->pytorch_flop.rows;
+    for (size_t i = 0; i < data->pytorch_flop.count && notes->count + 1 < PROF_REPORT_NOTES; i++)
+        snprintf(notes->text[notes->count++], PROF_REPORT_NOTE_BYTES, "MFU %s: %s%s.",
+                 prof_percent(rows[i].utilisation).text, isnan(rows[i].utilisation) ? "" : "of ",
+                 rows[i].basis);
     if (data->pytorch_flop.unreadable)
         snprintf(notes->text[notes->count++], PROF_REPORT_NOTE_BYTES,
                  "%s calls of operators are not counted: their inputs were too long or are broken.",

@@ -223,8 +223,12 @@ static void write_basis(struct prof_pytorch_flop_row *row, const struct device_s
                                               : "peak of the device not known");
         return;
     }
-    snprintf(row->basis, sizeof row->basis, "%s %s (%s)%s", prof_flop_rate(row->peak).text,
-             prof_ceiling_of(row->pipe).text, peak->source,
+    char part[96] = "";
+    if (row->pipe_share < 0.9995)
+        snprintf(part, sizeof part, " for %s of the FLOP, the peaks of their types for the rest",
+                 prof_percent(row->pipe_share).text);
+    snprintf(row->basis, sizeof row->basis, "%s %s (%s)%s%s", prof_flop_rate(row->peak).text,
+             prof_ceiling_of(row->pipe).text, peak->source, part,
              sum->assumed     ? "; FP32 assumed not to run as TF32"
              : sum->by_kernel ? "; types by kernel names"
                               : "");

@@ -360,7 +360,7 @@ struct prof_pytorch_flop_row {
     enum prof_ceiling_kind pipe; /* that most of the FLOP need; PROF_CEILINGS = not known */
     double peak;                 /* FLOP/s of that pipe, without sparsity; NaN = not known */
     double pipe_share;           /* of the FLOP */
-    char basis[120];             /* "989 TFLOP/s tensor BF16 by attributes, types by kernels" */
+    char basis[200];             /* "989 TFLOP/s tensor BF16 by attributes, types by kernels" */
     /* Shares of the device time of the operations in them (sums of durations), together 1. */
     double counted_share; /* of operators whose FLOP are in `flop` */
     double lacking_share; /* of those that have a formula, but whose inputs do not say enough */
