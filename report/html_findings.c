@@ -103,7 +103,7 @@ static void put_finding_numbers(FILE *out, const struct prof_finding *finding)
         fputs(i ? ", " : "", out);
         char label[64];
         prof_number_label(number, label, sizeof label);
-        fprintf(out, "%s %s", label, prof_number_text(number).text);
+        prof_html_print(out, "%s %s", label, prof_number_text(number).text);
     }
     fputs("</dd>\n", out);
 }

@@ -413,7 +413,7 @@ const tests = {
     const load_batch = 'load_batch_from_the_shuffled_shards';
     assert.deepStrictEqual(dom.rows, [['main 500 CPU', ['running', load_batch, 7e6, 12e6], ['running', load_batch, 12e6, 17e6], ['blocked', 'blocked', 22e6, 42e6],
       ['preempted', 'preempted', 42e6, 54e6], ['preempted', 'preempted', 54e6, 63e6], ['running', 'sort_keys', 63e6, 63e6]],
-    ['loader 501 CPU', ['running', dom.rows[1][1][1], 15e6, 20e6]]]);
+    ['loader 501 CPU', ['running', dom.rows[1][1][1], 11e6, 20e6]]]);
     assert.strictEqual(dom.overlap, false);
     assert.strictEqual(dom.counts, '9 events: 2 kernels, 4 CPU samples, 1 blocked span, 2 preempted spans.');
     assert.strictEqual(dom.found.length, json.host.rows.length);
