@@ -57,11 +57,13 @@ for name in $calls; do
 done
 # In turns with and without perfkit; kept unless other work disturbs it. A call stack is one of a launch, which is then measured, too.
 if [ "$backend" = opencl ]; then
-    if POCL_DEVICES=basic "$perfkit" device opencl:0 --measure --ceilings "$dir/kept" --only record_stack >"$dir/out" 2>&1; then
+    POCL_DEVICES=basic "$perfkit" device opencl:0 --measure --ceilings "$dir/kept" --only record_stack >"$dir/out" 2>&1
+    status=$?
+    # Each figure on its own: that of a stack may be kept although the launch's is not.
+    if ! grep -q 'record_launch: the runs differ too much' "$dir/out"; then
+        [ $status = 0 ] || fail 'perfkit device --measure'
         grep -q 'to record a launch  *[0-9]' "$dir/out" || fail 'no cost of recording a launch'
         grep -q '"record_launch"' "$dir"/kept/* || fail 'it is not kept'
-    else
-        grep -q 'record_launch: the runs differ too much' "$dir/out" || fail 'perfkit device --measure'
     fi
 fi
 
