@@ -324,6 +324,35 @@ START_TEST(compiling_side_by_side_is_told_once)
 }
 END_TEST
 
+/* What was compiled before the selected part of a run is no share of that part. */
+START_TEST(compiling_before_the_selected_part_does_not_count)
+{
+    struct scene s;
+    struct prof_findings findings;
+    struct prof_error err = {0};
+    scene_open(&s, "cuda", "gpu");
+    k[0] = scene_config(&s, "work", 13200, 256, 32);
+    scene_call(&s, "cuModuleLoadData", 80 * MS);
+    int64_t loaded = s.host;
+    for (int i = 0; i < STEPS; i++) {
+        one_kernel(&s, i);
+        scene_sync(&s);
+    }
+    struct prof_capture *capture = scene_close(&s);
+    const struct prof_filter after = {.begin_ns = loaded};
+    const struct prof_filter half = {.begin_ns = loaded - 40 * MS};
+    ck_assert(!prof_findings(capture, &after, &findings, &err));
+    ck_assert_ptr_null(finding_of(&findings, "one-off-cost"));
+    prof_findings_free(&findings);
+    ck_assert(!prof_findings(capture, &half, &findings, &err));
+    const struct prof_finding *finding = finding_of(&findings, "one-off-cost");
+    ck_assert_ptr_nonnull(finding);
+    ck_assert_double_eq_tol(finding->numbers[0].value, 40e6, 1);
+    ck_assert_double_le(finding->numbers[1].value, 1);
+    scene_done(capture, &findings);
+}
+END_TEST
+
 /* One thread launches on two devices and waits for each once a step: none waits twice. */
 START_TEST(a_wait_is_for_one_device)
 {
@@ -456,4 +485,5 @@ CHECK_MAIN_LOOPS("sharing", {ranks_have_steps_of_their_own, 1}, {allocations_are
                  {queues_that_were_ready_are_no_fault, 1}, {one_awaited_copy_a_step_is_needed, 1},
                  {a_device_that_is_done_does_not_wait, 1}, {a_wait_is_for_one_device, 1},
                  {steps_are_of_threads_that_launch, 4}, {what_is_rare_is_no_step, 1},
-                 {a_rule_is_listed_once, 1}, {compiling_side_by_side_is_told_once, 1})
+                 {a_rule_is_listed_once, 1}, {compiling_side_by_side_is_told_once, 1},
+                 {compiling_before_the_selected_part_does_not_count, 1})

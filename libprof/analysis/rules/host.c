@@ -163,8 +163,8 @@ static bool is_analysed(const struct prof_facts *f, int64_t time)
     return false;
 }
 
-/* Time outside of the analysed intervals in which any thread compiled or loaded: ranks do so side
- * by side, and a call may be made within another one. */
+/* Time outside of the analysed intervals, in what was selected, in which any thread compiled or
+ * loaded: ranks do so side by side, and a call may be made within another one. */
 static int64_t building_ns(struct prof_judge *judge, struct prof_spots *spots)
 {
     const struct prof_facts *f = judge->facts;
@@ -172,10 +172,12 @@ static int64_t building_ns(struct prof_judge *judge, struct prof_spots *spots)
     for (size_t i = 0; i < f->calls.count; i++) {
         const struct prof_call *call = &f->calls.data[i];
         bool builds = call->class_ == WIRE_CLASS_BUILD || call->class_ == WIRE_CLASS_GRAPH_MAKE;
-        if (!builds || is_analysed(f, call->start))
+        int64_t begin = call->start > f->begin_ns ? call->start : f->begin_ns;
+        int64_t end = prof_add(call->start, call->duration);
+        end = end < f->end_ns ? end : f->end_ns;
+        if (!builds || begin >= end || is_analysed(f, call->start))
             continue;
-        judge->failed |=
-            !prof_intervals_add(&building, call->start, prof_add(call->start, call->duration));
+        judge->failed |= !prof_intervals_add(&building, begin, end);
         prof_spots_add(spots, (struct prof_spot){call->start, call->duration, 0, call->thread, 0});
     }
     prof_intervals_normalise(&building);
