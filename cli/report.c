@@ -105,8 +105,7 @@ static const struct cli_text_row report_examples[] = {
     {"perfkit report", "Read the newest capture of this folder."},
     {"perfkit report train.sqlite --html train.html", "Write a page for a browser."},
     {"perfkit report before.sqlite after.sqlite --html both.html",
-     "Both captures (or more) in one page: timelines on one axis, what differs, flame graphs "
-     "any."},
+     "Both captures (or more) in one page: timelines on one axis, what differs, flame graphs."},
     {"perfkit report --flamegraph - | flamegraph.pl >train.svg",
      "Draw a flame graph; `-` is standard output."},
     {"perfkit report train.sqlite --stats cuda_gpu_kern_sum,cuda_api_sum",

@@ -55,9 +55,8 @@
     function settle() {
       const w = P.within(model, view.from, view.to, true);
       const words = (of) => of.kinds.map((k) => P.kinds(k.count, k.kind) + ' (' + f.duration(k.ns) + ')')
-        .concat(of.devices.map((d) => d.label + ' busy ' + f.percent(Math.min(1, d.union / of.recorded)))).join(', ') || 'nothing';
-      const missing = w.to - w.from - w.recorded;
-      inView.textContent = 'In view, ' + f.duration(w.to - w.from) + (missing > 0 ? ', ' + f.duration(missing) + ' of it not recorded: ' : ': ')
+        .concat(of.devices.map((d) => d.label + ' busy ' + f.percent(of.recorded > 0 ? Math.min(1, d.union / of.recorded) : NaN))).join(', ') || 'nothing';
+      inView.textContent = 'In view, ' + f.duration(w.to - w.from) + (w.missing > 0 ? ', ' + f.duration(w.missing) + ' of it not recorded: ' : ': ')
         + words(w) + '.';
       P.runs.slice(1).forEach((run, k) => { inView.textContent += ' ' + run.title + ': ' + words(P.within(model, view.from, view.to, true, k + 1)) + '.'; });
       if (rows.findEmpty(view, draw.plan.withEmpty + draw.RULER > roomFor())) arrange();

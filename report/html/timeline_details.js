@@ -80,7 +80,7 @@
 
   /* The elements that tell a range: sums by device and kind, then the names, most time first. */
   P.describeRange = function (model, range, act) {
-    const w = P.within(model, range.from, range.to), span = w.to - w.from, missing = span - w.recorded;
+    const w = P.within(model, range.from, range.to), span = w.to - w.from;
     const share = (ns) => f.percent(w.recorded > 0 ? Math.min(1, ns / w.recorded) : NaN);
     const words = w.devices.map((d) => d.label + ' busy ' + f.duration(d.union) + ', ' + share(d.union))
       .concat(w.kinds.map((k) => P.kinds(k.count, k.kind) + ' ' + f.duration(k.ns)));
@@ -96,7 +96,7 @@
       el('td', null, f.duration(n.union)), el('td', null, share(n.union)),
       el('td', null, f.duration(n.count ? n.ns / n.count : null))));
     const button = (text, action) => el('button', { type: 'button', onclick: action }, text);
-    return { sums: w, told: el('p', { id: 'timeline-range-told' }, el('b', null, f.duration(span) + ' selected'), missing > 0 ? ' (' + f.duration(missing) + ' not recorded)' : '',
+    return { sums: w, told: el('p', { id: 'timeline-range-told' }, el('b', null, f.duration(span) + ' selected'), w.missing > 0 ? ' (' + f.duration(w.missing) + ' not recorded)' : '',
       ', from ' + P.moment(w.from, span / 1000) + ' to ' + P.moment(w.to, span / 1000) + ': ' +
       (count ? P.plural(count, 'event') + '; ' + words.join(' \u00b7 ') : 'nothing ran') + '.' +
       (model.merge && count ? ' Of merged blocks the time is theirs in all, cut in proportion.' : '')),

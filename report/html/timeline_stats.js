@@ -74,8 +74,11 @@
 
     const devices = [...new Set(model.tracks.filter((track) => track.lane === 'stream' && model.runOf(track) === run).map((track) => track.device))];
     const deviceOf = (row) => devices.indexOf(model.tracks[row.t].device);
+    /* Of the capture's own time: with several on one axis a view reaches beyond the ends of each. */
+    const one = model.runs[run], first = Math.max(from, one.begin + one.offset), last = Math.max(first, Math.min(to, one.end + one.offset));
+    const recorded = run ? last - first : model.recorded(first, last);
     return {
-      from, to, recorded: run ? to - from : model.recorded(from, to),
+      from, to, recorded, missing: last - first - recorded,
       kinds: brief ? countKinds() : group(kinds, (i) => e.kind[i]).map(([k, list]) => Object.assign({ kind: model.kinds[k] }, sums(list))),
       devices: group(devices.length, (i, row) => deviceOf(row), (row) => model.tracks[row.t].lane === 'stream')
         .map(([k, list]) => {

@@ -184,6 +184,9 @@ const tests = {
     assert.strictEqual(dom.marked, 79);
     assert.ok(dom.details.includes(' of the baseline') && dom.details.includes('baseline thread 4250'), dom.details);
     await inView(browser, /160 kernels .* Baseline: 159 kernels /);
+    /* the view is longer than each capture: shares are of each capture's own time, as in the overview */
+    const busy = (of) => (100 * of.devices.rows[0].busy_share).toFixed(1) + ' %';
+    await inView(browser, new RegExp('busy ' + busy(json) + '.* Baseline: .*busy ' + busy(before)));
     const groups = await browser.run('return perfkit.timelineView.draw.plan.groups.map((one) => one.text)');
     assert.ok(groups[0].includes('candidate: process 4242') && groups[1].includes('baseline: process 4242'), String(groups));
     assert.ok(await browser.run('return document.documentElement.scrollWidth <= window.innerWidth'));
