@@ -306,22 +306,25 @@ static void draw_curve(struct tui_grid *grid, int y, const char *label, const ch
         tui_grid_spark(grid, grid->width - spark, y, spark, values, TUI_SPARK, full);
 }
 
+double tui_dashboard_busy(const struct tui_dashboard *d, const struct tui_model *model,
+                          const struct tui_device_history *h)
+{
+    int64_t last = tui_last_second(model), first = tui_first_second(model);
+    double sum = 0, length = TUI_SPARK;
+    if (d->whole || first <= last - TUI_SPARK) /* as far back as the curve goes */
+        first = last - TUI_SPARK + 1;
+    if (!d->whole)
+        length = (double)model->now_ns / 1e9 - (double)first;
+    for (int64_t second = first; second <= last; second++)
+        sum += h->busy_us[TUI_SPARK - 1 - (last - second)];
+    return length > 0 ? fmin(sum / 1e6 / length, 1) : NAN;
+}
+
 static void draw_device(const struct tui_dashboard *d, const struct tui_model *model,
                         const struct tui_device_history *h, struct tui_grid *grid, int y)
 {
     const struct prof_device *device = tui_model_device(model, h->device);
-    double sum = 0;
-    int from = d->whole ? 0
-                        : TUI_SPARK - (model->window_s && model->window_s < TUI_SPARK
-                                           ? (int)model->window_s
-                                           : TUI_SPARK);
-    int known = d->whole || model->now_ns / 1000000000 >= TUI_SPARK
-                    ? TUI_SPARK
-                    : (int)(model->now_ns / 1000000000) + 1;
-    from = TUI_SPARK - known > from ? TUI_SPARK - known : from;
-    for (int i = from; i < TUI_SPARK; i++)
-        sum += h->busy_us[i];
-    double share = sum / 1e6 / (TUI_SPARK - from);
+    double share = tui_dashboard_busy(d, model, h);
     char now[160];
     snprintf(now, sizeof now, "%s busy", prof_percent(share).text);
     if (h->power_now_mw != PROF_UNKNOWN)
@@ -383,8 +386,7 @@ static void draw_iterations(const struct tui_dashboard *d, struct tui_grid *grid
                           d->iterations - d->warm_up);
     int room = grid->width - spark - 1 - LABEL - length;
     if (d->warm_up && room >= (int)strlen(d->iteration) + WARM_UP_WIDTH)
-        room -=
-            snprintf(tail + length, sizeof tail - (size_t)length, ", %zu warm-up", d->warm_up);
+        room -= snprintf(tail + length, sizeof tail - (size_t)length, ", %zu warm-up", d->warm_up);
     char *name = prof_report_cut(d->iteration, room > 8 ? (size_t)room : 8);
     snprintf(now, sizeof now, "%s%s", name ? name : "", tail);
     free(name);

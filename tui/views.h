@@ -145,5 +145,9 @@ void tui_dashboard_read(struct tui_dashboard *dashboard, struct prof_capture *ta
 int tui_dashboard_lines(const struct tui_dashboard *dashboard, int width, int height);
 void tui_dashboard_draw(const struct tui_dashboard *dashboard, const struct tui_model *model,
                         struct tui_grid *grid, int y, int lines);
+/* Share of the window in which the device was busy, of as much of it as the curve reaches back; of
+ * the whole run where the dashboard shows that. NAN before the first look. */
+double tui_dashboard_busy(const struct tui_dashboard *dashboard, const struct tui_model *model,
+                          const struct tui_device_history *device);
 
 #endif

@@ -304,6 +304,34 @@ START_TEST(memory_before_the_first_look_is_not_drawn)
 }
 END_TEST
 
+/* The running second is part of the window, for as long as it has lasted, as for the other shares.
+ */
+START_TEST(a_device_is_busy_for_a_share_of_the_window)
+{
+    struct scene scene;
+    struct tui_dashboard dashboard = {0};
+    struct tui_device_history device = {0};
+    scene_make(&scene, "busy");
+    scene_second(&scene, 0, true);
+    struct tui_model *model = tui_model_new(scene.path);
+    look(model);
+    for (int i = 0; i < TUI_SPARK; i++)
+        device.busy_us[i] = i == TUI_SPARK - 1 ? 250000 : 500000;
+    static const int64_t now_ms[] = {100500, 4500, 300};
+    for (int i = 0; i < 3; i++)
+        for (unsigned window = 0; window <= 60; window += 10) {
+            model->now_ns = now_ms[i] * 1000000;
+            tui_model_window(model, window);
+            double busy = now_ms[i] == 300 ? 0.25 / 0.3 : 0.5;
+            ck_assert_double_eq_tol(tui_dashboard_busy(&dashboard, model, &device), busy, 1e-9);
+        }
+    dashboard.whole = true;
+    ck_assert_double_eq_tol(tui_dashboard_busy(&dashboard, model, &device), 29.75 / 60, 1e-9);
+    tui_model_free(model);
+    scene_remove(&scene);
+}
+END_TEST
+
 /* All in one bucket: what 95 % are below is not in its middle. */
 START_TEST(a_quantile_is_by_rank)
 {
@@ -543,7 +571,8 @@ CHECK_MAIN("tui.model", totals_are_those_of_the_report,
            a_capture_without_rollup_is_read_by_its_kernels, a_finished_capture_is_read_in_pieces,
            a_window_is_its_seconds, what_was_read_survives_the_file,
            another_file_in_its_place_begins_anew, a_recorder_that_died_is_noticed,
-           a_quantile_is_by_rank, memory_before_the_first_look_is_not_drawn,
-           memory_is_of_its_device, variables_end_with_the_program, slow_iterations_are_marked,
-           no_capture_is_an_error, absurd_numbers_do_no_harm, the_end_of_a_capture_is_short,
+           a_quantile_is_by_rank, a_device_is_busy_for_a_share_of_the_window,
+           memory_before_the_first_look_is_not_drawn, memory_is_of_its_device,
+           variables_end_with_the_program, slow_iterations_are_marked, no_capture_is_an_error,
+           absurd_numbers_do_no_harm, the_end_of_a_capture_is_short,
            a_capture_is_finished_when_it_is_one_file)
