@@ -302,6 +302,24 @@ START_TEST(collections_and_operators_are_none)
 }
 END_TEST
 
+/* Nor what takes next to no time beside the others: a call that a program makes eight times. */
+START_TEST(short_ranges_without_a_device_are_none)
+{
+    begin();
+    for (int i = 0; i < 30; i++) {
+        for (int k = 0; k < (i ? 1 : 8); k++) {
+            scene_push(&s, i ? "forward" : "detach");
+            scene_host(&s, (i ? 900 : 2) * US);
+            scene_pop(&s);
+        }
+    }
+    struct prof_capture *capture = find(NULL);
+    ck_assert_uint_eq(findings.phase_count, 1);
+    is_phase(0, "forward", 28);
+    finish(capture);
+}
+END_TEST
+
 /* However long pauses and kernels are. */
 START_TEST(noise_changes_no_counts)
 {
@@ -471,7 +489,7 @@ CHECK_MAIN_LOOPS("iterations", {of_nested_ranges_one_is_the_iteration, 2},
                  {a_name_that_was_cut_may_be_asked_for, 1}, {labels_tell_domains_apart, 1},
                  {so_many_cannot_be_skipped, 1}, {what_holds_its_warm_up_is_no_iteration, 2},
                  {set_up_and_idle_ranges_are_none, 5}, {collections_and_operators_are_none, 2},
-                 {noise_changes_no_counts, 3}, {breaks_are_no_part_of_the_loop, 1},
-                 {single_pauses_decide_no_severity, 3}, {all_windows_are_analysed, 1},
-                 {waits_by_their_number, 4}, {no_limit_above_a_hundred, 2},
-                 {other_work_is_named, 1})
+                 {short_ranges_without_a_device_are_none, 1}, {noise_changes_no_counts, 3},
+                 {breaks_are_no_part_of_the_loop, 1}, {single_pauses_decide_no_severity, 3},
+                 {all_windows_are_analysed, 1}, {waits_by_their_number, 4},
+                 {no_limit_above_a_hundred, 2}, {other_work_is_named, 1})

@@ -20,6 +20,7 @@ struct prof_range_path {
     int64_t most;              /* instances on one thread */
     int64_t on_thread, thread; /* while counting */
     int64_t ops, ns;           /* device work launched inside */
+    int64_t host_ns;           /* from begin to end, over instances in time */
     int64_t preferred_ops;     /* of it, in chosen paths of preferred names */
     int64_t set_up_ops;        /* of it, in set-up of its own */
 };
@@ -46,6 +47,7 @@ struct prof_range_paths {
     size_t *proxy;     /* by process: index of its thread that has most ranges, SIZE_MAX = none */
     struct prof_range_cached cached[PROF_RANGE_CACHED]; /* by thread id */
     int64_t ops, ns;                                    /* all device work */
+    int64_t host_ns;                                    /* of the outermost ranges, per thread */
 };
 
 /* The paths of all ranges, but of libraries' own, and the device work in them; chosen and inside

@@ -154,7 +154,11 @@ static bool count_lane(struct prof_range_paths *paths, const struct prof_range_l
             path->on_thread = 0;
         path->thread = thread;
         path->on_thread++;
-        path->count += is_in_time(paths->facts, node);
+        if (is_in_time(paths->facts, node)) {
+            path->count++;
+            path->host_ns += node->end - node->begin;
+            paths->host_ns += around == PROF_NO_RANGE_PATH ? node->end - node->begin : 0;
+        }
         path->most = path->on_thread > path->most ? path->on_thread : path->most;
     }
     return !failed;

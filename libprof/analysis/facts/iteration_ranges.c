@@ -5,7 +5,8 @@
  * each other where the outer one holds set-up ("batch 256/warmup"). Ranges of other names that come
  * in turn (forward, backward) are parts of one iteration.
  *
- * Everything is decided by counts, so that two runs of a program decide alike. */
+ * Everything is decided by counts, so that two runs of a program decide alike; only where the device
+ * does nothing, what is too short to be a phase is decided by time. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,9 +67,12 @@ static void choose_paths(struct search *s, bool set_up)
         s->paths->list.data[p].chosen &= !s->paths->list.data[p].inside;
 }
 
-/* Of ranges without such a name, those with next to no work are no phase. */
+/* Of ranges without such a name, those with next to no work are no phase; where the device does
+ * nothing at all, those with next to no time. */
 static bool is_worth_it(const struct search *s, const struct prof_range_path *path)
 {
+    if (!s->paths->ops)
+        return path->preferred || 10 * (double)path->host_ns >= (double)s->paths->host_ns;
     return path->preferred || 50 * (double)path->ops >= (double)s->paths->ops ||
            10 * (double)path->ns >= (double)s->paths->ns;
 }
