@@ -207,13 +207,12 @@ static int compare_commands(const struct options *args, const struct gate_config
     if (!status && label) {
         struct prof_gate_report report = {
             .comparison = &result, .judged = true, .strict = args->gate.strict};
-        char *answer = prof_gate_answer(&report);
-        char *line = answer ? prof_gate_format("%s: %s", prof_verdict_name(result.verdict), answer)
-                            : prof_gate_headline(&report);
+        PROF_FREED char *answer = prof_gate_answer(&report);
+        PROF_FREED char *line =
+            answer ? prof_gate_format("%s: %s", prof_verdict_name(result.verdict), answer)
+                   : prof_gate_headline(&report);
         printf("%s: %s\n", label, line ? line : "n/a");
-        free(line);
         fflush(stdout);
-        free(answer);
         exit_status = gate_exit_status(&result, args->gate.strict);
     } else if (!status) {
         exit_status = write_ab_report(args, config, sides, &result);

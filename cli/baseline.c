@@ -78,9 +78,8 @@ static enum prof_status open_baseline_file(struct call *call, bool write,
 
 static void print_clean(const char *text)
 {
-    char *clean = text ? prof_report_clean(text) : NULL;
+    PROF_FREED char *clean = text ? prof_report_clean(text) : NULL;
     fputs(clean ? clean : "n/a", stdout);
-    free(clean);
 }
 
 /* ---- save ------------------------------------------------------------------------------------ */
@@ -298,7 +297,8 @@ static enum prof_status load_named(struct call *call, struct prof_baseline *base
 static enum prof_status show_html(struct call *call, const struct prof_baseline *baseline)
 {
     struct gate_runs runs = {0};
-    struct prof_trend_session *sessions = calloc(baseline->session_count + 1, sizeof *sessions);
+    PROF_FREED struct prof_trend_session *sessions =
+        calloc(baseline->session_count + 1, sizeof *sessions);
     enum prof_status status = sessions ? gate_runs_add_baseline(&runs, baseline, call->err)
                                        : prof_out_of_memory(call->err);
     for (size_t i = 0; sessions && i < baseline->session_count; i++) {
@@ -313,7 +313,6 @@ static enum prof_status show_html(struct call *call, const struct prof_baseline 
     if (!status && !call->args->quiet)
         cli_say("baseline", "wrote %s", call->args->html);
     gate_runs_free(&runs);
-    free(sessions);
     return status;
 }
 

@@ -232,7 +232,8 @@ static int print_status(const struct spool_found *target, struct control *contro
     snprintf(range, sizeof range, "%.*s", (int)sizeof page->range - 1, page->range);
     bool open_now = control_open(state);
     if (!as_json) {
-        char *name = prof_report_clean(target->capture.final), *within = prof_report_clean(range);
+        PROF_FREED char *name = prof_report_clean(target->capture.final),
+                        *within = prof_report_clean(range);
         printf("%s: %s%s%s for %s; windows: %llu; processes: %u; perfkit run %u, program %u\n",
                name ? name : "",
                open_now                      ? "recording"
@@ -241,8 +242,6 @@ static int print_status(const struct spool_found *target, struct control *contro
                open_now && range[0] ? " within " : "", open_now && range[0] && within ? within : "",
                prof_duration_ns(since).text, (unsigned long long)control_windows(state), processes,
                page->owner, program);
-        free(name);
-        free(within);
         return CLI_OK;
     }
     struct prof_json json;
@@ -271,9 +270,8 @@ static void print_running(void)
     for (size_t i = 0; i < list.count; i++) {
         if (control_find(&control, list.data[i].folder, NULL))
             continue;
-        char *name = prof_report_clean(list.data[i].capture.final); /* one line each */
+        PROF_FREED char *name = prof_report_clean(list.data[i].capture.final); /* one line each */
         printf("%u\t%s\n", control.page->owner, name ? name : "");
-        free(name);
         control_close(&control);
     }
     prof_array_free(&list);

@@ -223,8 +223,8 @@ static void print_devices_text(const struct device_list *list)
     bool colour = terminal_colour(stdout);
     for (size_t i = 0; i < list->count; i++) {
         const struct device_entry *entry = &list->entries[i];
-        char *name = prof_report_cut(entry->device.name, 60);
-        char *driver = prof_report_cut(entry->device.driver, 40);
+        PROF_FREED char *name = prof_report_cut(entry->device.name, 60);
+        PROF_FREED char *driver = prof_report_cut(entry->device.driver, 40);
         printf("%s%s%s:%u%s  %s", i ? "\n" : "", colour ? "\033[1m" : "", entry->api, entry->nth,
                colour ? "\033[0m" : "", name ? name : "");
         if (entry->device.driver)
@@ -232,8 +232,6 @@ static void print_devices_text(const struct device_list *list)
         putchar('\n');
         print_attributes(entry);
         print_ceilings(entry);
-        free(name);
-        free(driver);
     }
 }
 

@@ -98,7 +98,7 @@ static enum prof_status start_tool(const struct tool_arguments *arguments, pid_t
 static int read_tool(pid_t child, FILE *lines, void (*seen)(void *user, const cJSON *row),
                      void *user)
 {
-    char *line = NULL;
+    PROF_FREED char *line = NULL;
     size_t room = 0;
     ssize_t length;
     while ((length = getline(&line, &room, lines)) > 0) {
@@ -107,7 +107,6 @@ static int read_tool(pid_t child, FILE *lines, void (*seen)(void *user, const cJ
             seen(user, row);
         cJSON_Delete(row);
     }
-    free(line);
     fclose(lines);
     return process_wait(child);
 }

@@ -463,20 +463,15 @@ static void add_content(cJSON *result, struct answer *answer, int64_t page, bool
         answer->failed = true;
     }
     size_t left = length - end;
-    char *piece = NULL;
-    if (asprintf(&piece, "%.*s", (int)(end - begin), text ? text + begin : "") < 0)
-        piece = NULL;
     if (left)
         snprintf(more, sizeof more, "[page %lld; %zu bytes more, from page %lld on]\n",
                  (long long)page, left, (long long)page + 1);
-    char *whole = NULL;
-    if (!piece || asprintf(&whole, "%s%s", piece, more) < 0)
+    PROF_FREED char *whole = NULL;
+    if (asprintf(&whole, "%.*s%s", (int)(end - begin), text ? text + begin : "", more) < 0)
         *failed = true;
     prof_document_add_text(item, "type", "text", failed);
     prof_document_add_text(item, "text", whole ? whole : "", failed);
     prof_document_add(result, "isError", cJSON_CreateBool(answer->failed), failed);
-    free(piece);
-    free(whole);
 }
 
 /* Returns an RPC code, 0 = `result` is filled. */
@@ -576,11 +571,9 @@ static int handle_method(const char *method, const cJSON *params, cJSON *result,
 /* One line on standard output. False: it is gone. */
 static bool send_message(cJSON *message, bool failed)
 {
-    char *text = failed ? NULL : prof_document_print(message, false);
+    PROF_FREED char *text = failed ? NULL : prof_document_print(message, false);
     cJSON_Delete(message);
-    bool sent = text && fprintf(stdout, "%s\n", text) > 0 && !fflush(stdout);
-    free(text);
-    return sent;
+    return text && fprintf(stdout, "%s\n", text) > 0 && !fflush(stdout);
 }
 
 /* NUL in a text, which would end it here. */

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "cli/process.h"
+#include "libprof/base/error.h"
 
 /* ---- /proc ----------------------------------------------------------------------------------- */
 
@@ -63,7 +64,7 @@ bool process_variable(pid_t pid, const char *name, char *value, size_t size)
     char path[48];
     snprintf(path, sizeof path, "/proc/%ld/environ", (long)pid);
     FILE *in = fopen(path, "re");
-    char *entry = NULL;
+    PROF_FREED char *entry = NULL;
     size_t room = 0, length = strlen(name);
     bool found = false;
     while (in && !found && getdelim(&entry, &room, '\0', in) > 0) {
@@ -72,7 +73,6 @@ bool process_variable(pid_t pid, const char *name, char *value, size_t size)
         if (found)
             strcpy(value, entry + length + 1);
     }
-    free(entry);
     if (in)
         fclose(in);
     return found;

@@ -220,8 +220,8 @@ static char *quoted_command(char *const *argv)
 static enum prof_status open_run_ingest(struct run *run, const struct prof_moment *start,
                                         struct prof_error *err)
 {
-    char *command = quoted_command(run->argv);
-    char *directory = getcwd(NULL, 0);
+    PROF_FREED char *command = quoted_command(run->argv);
+    PROF_FREED char *directory = getcwd(NULL, 0);
     struct prof_ingest_about about = {
         .command = command,
         .directory = directory,
@@ -234,8 +234,6 @@ static enum prof_status open_run_ingest(struct run *run, const struct prof_momen
     };
     enum prof_status status =
         prof_ingest_open(run->store, run->spool.path, &about, &run->ingest, err);
-    free(command);
-    free(directory);
     for (size_t i = 0; !status && i < run->environment.note_count; i++)
         status =
             prof_ingest_note(run->ingest, PROF_HEALTH_collector_note,

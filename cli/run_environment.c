@@ -126,12 +126,10 @@ static bool add_to_list(struct run_environment *environment, const char *name, c
         return set_variable(environment, name, path);
     if (is_list_part(old, path, separators))
         return true;
-    char *list;
+    PROF_FREED char *list = NULL;
     if (asprintf(&list, "%s:%s", in_front ? path : old, in_front ? old : path) < 0)
         return false;
-    bool ok = set_variable(environment, name, list);
-    free(list);
-    return ok;
+    return set_variable(environment, name, list);
 }
 
 static void inject(struct run_environment *environment, const char *domain)

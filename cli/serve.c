@@ -219,14 +219,13 @@ static enum prof_status follow_recordings(struct serve_metrics *metrics, struct 
     const struct tui_model *model = metrics->model;
     if (model && tui_model_is_live(model))
         return PROF_OK;
-    struct top_capture *capture = calloc(1, sizeof *capture);
+    PROF_FREED struct top_capture *capture = calloc(1, sizeof *capture);
     if (!capture)
         return prof_out_of_memory(err);
     enum prof_status status = top_running(false, capture, err);
     bool other = !status && (!model || strcmp(capture->path, model->path) != 0);
     if (other && !serve_metrics_watch(metrics, capture))
         status = prof_out_of_memory(err);
-    free(capture);
     return status == PROF_NOTFOUND ? PROF_OK : status;
 }
 
@@ -257,7 +256,7 @@ static enum prof_status serve_until_ended(const struct serve_options *options,
 static enum prof_status find_served(const struct serve_options *options, const char *file,
                                     struct serve_metrics *metrics, struct prof_error *err)
 {
-    struct top_capture *capture = calloc(1, sizeof *capture);
+    PROF_FREED struct top_capture *capture = calloc(1, sizeof *capture);
     enum prof_status status = capture ? PROF_OK : prof_out_of_memory(err);
     if (!status && file && access(file, F_OK))
         status = prof_fail(err, PROF_NOTFOUND, "%s: no such file", file);
@@ -269,7 +268,6 @@ static enum prof_status find_served(const struct serve_options *options, const c
         status = prof_fail(err, PROF_INVALID, "%s: write ./%s", capture->path, capture->path);
     if (!status && !serve_metrics_watch(metrics, capture))
         status = prof_out_of_memory(err);
-    free(capture);
     if (status && options->attach && !file) {
         *err = (struct prof_error){0};
         return PROF_OK; /* none yet */

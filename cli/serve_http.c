@@ -235,7 +235,7 @@ static enum MHD_Result answer_metrics(struct serve_http *http, struct MHD_Connec
     bool open = accept && strstr(accept, "application/openmetrics-text");
     struct MHD_Response **page = &http->pages[open];
     if (!*page) {
-        char *text = NULL;
+        PROF_FREED char *text = NULL;
         size_t size;
         FILE *out = prof_open_memory(&text, &size);
         if (out)
@@ -245,7 +245,6 @@ static enum MHD_Result answer_metrics(struct serve_http *http, struct MHD_Connec
                                   open ? "application/openmetrics-text; version=1.0.0; "
                                          "charset=utf-8"
                                        : "text/plain; version=0.0.4; charset=utf-8");
-        free(text);
     }
     return *page ? mhd.queue_response(connection, MHD_HTTP_OK, *page)
                  : refuse(connection, MHD_HTTP_SERVICE_UNAVAILABLE, "out of memory\n");
@@ -255,7 +254,7 @@ static enum MHD_Result answer_metrics(struct serve_http *http, struct MHD_Connec
 static enum MHD_Result answer_event(struct serve_http *http, struct MHD_Connection *connection)
 {
     const struct tui_model *model = http->metrics->model;
-    char *text = NULL;
+    PROF_FREED char *text = NULL;
     size_t size;
     struct prof_json json;
     FILE *out = prof_open_memory(&text, &size);
@@ -275,7 +274,6 @@ static enum MHD_Result answer_event(struct serve_http *http, struct MHD_Connecti
     fputs("\n\n", out);
     ok &= prof_close_stream(out);
     struct MHD_Response *response = ok ? text_response(text, size, "text/event-stream") : NULL;
-    free(text);
     return give(connection, MHD_HTTP_OK, response);
 }
 

@@ -382,7 +382,7 @@ static void put_capture_metrics(struct page *page, const struct serve_metrics *m
 void serve_metrics_write(struct serve_metrics *m, FILE *out, bool open_metrics)
 {
     struct page page = {.out = out, .open = open_metrics};
-    struct labels *labels = malloc(sizeof *labels);
+    PROF_FREED struct labels *labels = malloc(sizeof *labels);
     struct rusage used;
     put_capture_metrics(&page, m);
     if (m->model && labels) {
@@ -397,7 +397,6 @@ void serve_metrics_write(struct serve_metrics *m, FILE *out, bool open_metrics)
         put_process_metrics(&page, m);
         put_iteration_histogram(&page, m);
     }
-    free(labels);
     put_one(&page, "process_resident_memory_bytes", "gauge", "bytes",
             "Resident memory of perfkit serve.", known_scaled(m->health.own_bytes, 1));
     if (!getrusage(RUSAGE_SELF, &used))

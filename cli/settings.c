@@ -211,7 +211,7 @@ enum prof_status settings_read(const char *path, struct settings *settings, stru
         return prof_fail_errno(err, errno == ENOENT ? PROF_NOTFOUND : PROF_IO, "cannot read %s",
                                path);
     enum prof_status status = add_section(&r, "", 0, false);
-    char *line = NULL;
+    PROF_FREED char *line = NULL;
     size_t room = 0, total = 0;
     ssize_t length;
     while (!status && (length = getline(&line, &room, in)) > 0) {
@@ -224,7 +224,6 @@ enum prof_status settings_read(const char *path, struct settings *settings, stru
     }
     if (!status && ferror(in))
         status = prof_fail_errno(err, PROF_IO, "cannot read %s", path);
-    free(line);
     fclose(in);
     if (status)
         settings_free(settings);

@@ -222,13 +222,12 @@ enum prof_status spool_folder_read_capture(const struct spool_folder *folder,
                          folder->path);
     if (!in)
         return prof_fail_errno(err, PROF_IO, "cannot read %s", path);
-    char *line = NULL;
+    PROF_FREED char *line = NULL;
     size_t size = 0;
     while (getline(&line, &size, in) > 0)
         if (!read_path(line, "live", capture->live) && !read_path(line, "final", capture->final))
             sscanf(line, "start %" SCNu64, &capture->start_ns);
     int reason = feof(in) ? 0 : errno;
-    free(line);
     fclose(in);
     errno = reason;
     if (reason)

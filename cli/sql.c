@@ -177,7 +177,7 @@ static int sql_run(const struct cli_command *command, void *given,
                    (operands->count && !stat(operands->values[0], &info) && !S_ISDIR(info.st_mode));
     const char *path = is_file ? operands->values[0] : NULL;
     const char *query = operands->count > is_file ? operands->values[is_file] : NULL;
-    char *from_input = query || args->list || isatty(STDIN_FILENO) ? NULL : read_query();
+    PROF_FREED char *from_input = query || args->list || isatty(STDIN_FILENO) ? NULL : read_query();
     query = query ? query : from_input;
     if (!query && !args->list)
         return cli_fail(CLI_USAGE, command->name,
@@ -192,7 +192,6 @@ static int sql_run(const struct cli_command *command, void *given,
                               : args->list
                                   ? print_lists(&output, err)
                                   : print_query(path, query, args->timeout_ns, &output, err);
-    free(from_input);
     if (!status && output.json) {
         if (args->list)
             prof_json_end(&json);

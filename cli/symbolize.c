@@ -177,13 +177,12 @@ static int symbolize_run(const struct cli_command *command, void *given,
         !ctl_find(path, &running, NULL, NULL))
         return cli_fail(CLI_USAGE, command->name,
                         "%s is being recorded: its stacks are named at the end", path);
-    char *list = args->folders ? strdup(args->folders) : NULL;
+    PROF_FREED char *list = args->folders ? strdup(args->folders) : NULL;
     split_debug_folders(list, folders);
     if (!args->quiet)
         print_absent_files(command->name, folders);
     cli_catch_interrupts();
     enum prof_status status = symbolize(command->name, path, args, folders, err);
-    free(list);
     if (status && cli_interrupted())
         cli_say(command->name, "%s", err->message);
     if (cli_interrupted())

@@ -47,20 +47,19 @@ void top_named(const char *file, struct top_capture *capture)
 static void show_choice(size_t number, const struct spool_capture *choice)
 {
     struct prof_capture *capture = NULL;
-    char *name = prof_report_clean(choice->final);
+    PROF_FREED char *name = prof_report_clean(choice->final);
     fprintf(stderr, "  %zu  %s", number, name ? name : "");
     if (!prof_open(choice->live, &capture, NULL)) {
         const struct prof_info *info = prof_info(capture);
-        char *command = info->command ? prof_report_cut(info->command, MOST_COMMAND) : NULL;
+        PROF_FREED char *command =
+            info->command ? prof_report_cut(info->command, MOST_COMMAND) : NULL;
         int64_t since = info->start_mono_ns == PROF_UNKNOWN
                             ? PROF_UNKNOWN
                             : (int64_t)prof_now_ns() - info->start_mono_ns;
         fprintf(stderr, "  %s, for %s", command ? command : "n/a", prof_duration_ns(since).text);
-        free(command);
         prof_close(capture);
     }
     fputc('\n', stderr);
-    free(name);
 }
 
 /* The user's answer; -1 = none of them. */
@@ -202,7 +201,7 @@ enum prof_status top_start(char **command, char **run_options, bool force, const
                            const char *output, struct top_capture *capture, int *status,
                            struct prof_error *err)
 {
-    struct run_output *place = calloc(1, sizeof *place);
+    PROF_FREED struct run_output *place = calloc(1, sizeof *place);
     memset(capture, 0, sizeof *capture);
     if (!place)
         return prof_out_of_memory(err);
@@ -210,7 +209,6 @@ enum prof_status top_start(char **command, char **run_options, bool force, const
     output_subject(command, subject);
     enum prof_status result = output_choose(place, file, subject, force, err);
     snprintf(capture->path, PATH_MAX, "%s", place->final);
-    free(place);
     if (!result)
         result = name_output(capture, output, err);
     if (result)

@@ -300,7 +300,7 @@ static void read_score(struct score_log *log, cJSON *line)
 static enum prof_status read_log(struct score_log *log, struct prof_error *err)
 {
     FILE *file = fopen(log->path, "re");
-    char *text = NULL;
+    PROF_FREED char *text = NULL;
     size_t room = 0;
     ssize_t length;
     enum prof_status status = PROF_OK;
@@ -327,7 +327,6 @@ static enum prof_status read_log(struct score_log *log, struct prof_error *err)
     }
     if (!status && ferror(file))
         status = prof_fail_errno(err, PROF_IO, "%s: cannot be read", log->path);
-    free(text);
     fclose(file);
     return status;
 }
@@ -366,7 +365,7 @@ static double quantile_of(const double *sorted, size_t count, double share)
 /* Median and quartiles of what was saved of the predicted; NaN of too few. */
 static enum prof_status measure_log(struct score_log *log, struct prof_error *err)
 {
-    double *sorted = malloc((log->rows.count + 1) * sizeof *sorted);
+    PROF_FREED double *sorted = malloc((log->rows.count + 1) * sizeof *sorted);
     if (!sorted)
         return prof_out_of_memory(err);
     for (size_t i = 0; i < log->rows.count; i++)
@@ -377,7 +376,6 @@ static enum prof_status measure_log(struct score_log *log, struct prof_error *er
     log->median = count ? quantile_of(sorted, count, 0.5) : NAN;
     log->low = count >= ENOUGH_FOR_QUARTILES ? quantile_of(sorted, count, 0.25) : NAN;
     log->high = count >= ENOUGH_FOR_QUARTILES ? quantile_of(sorted, count, 0.75) : NAN;
-    free(sorted);
     return PROF_OK;
 }
 

@@ -374,7 +374,7 @@ static void about_kernels(const struct prof_report_data *data, struct steps *ste
         return;
     const struct prof_kernel_row *top = &data->kernels.rows[0];
     const struct prof_finding *fault = first_fault(data);
-    char *name = prof_report_fit(top->name, 60);
+    PROF_FREED char *name = prof_report_fit(top->name, 60);
     if (name && top->share > 0.4 && top->wall_share > 1)
         add(steps, "%s takes %s of the kernel time: start with it.", name,
             prof_percent(top->share).text);
@@ -388,7 +388,6 @@ static void about_kernels(const struct prof_report_data *data, struct steps *ste
     else if (name && top->share > 0.4 && top->wall_share > 0.1)
         add(steps, "%s takes %s of the kernel time and %s of the wall time: start with it.", name,
             prof_percent(top->share).text, prof_percent(top->wall_share).text);
-    free(name);
 }
 
 /* Why there is nothing: the narrowest limit that was set is the likeliest. */

@@ -19,9 +19,8 @@
 static void append_named_filter(char *out, size_t size, const char *before, const char *name,
                                 const char *after)
 {
-    char *clean = prof_report_cut(name, NAME_CELLS);
+    PROF_FREED char *clean = prof_report_cut(name, NAME_CELLS);
     ADD_FILTER("%s%s%s", before, clean ? clean : "", after);
-    free(clean);
 }
 
 static void append_stream_filter(char *out, size_t size, const struct prof_capture *capture,
@@ -300,9 +299,8 @@ static void put_part_head(const struct prof_report_page *page, const struct prof
                           const struct prof_report_notes *notes)
 {
     char only[600];
-    char *command = prof_report_cut(data->info->command, 2 * (page->width - LABEL));
+    PROF_FREED char *command = prof_report_cut(data->info->command, 2 * (page->width - LABEL));
     prof_report_wrap(page, LABEL, "Command", command ? command : "");
-    free(command);
     prof_report_filter_words(data->capture, data->filter, only, sizeof only);
     if (only[0])
         prof_report_wrap(page, LABEL, "Only", only);

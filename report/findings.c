@@ -98,14 +98,13 @@ static void append_finding_phase(const struct prof_report_data *data,
 {
     const struct prof_findings *findings = &data->findings;
     const char *name = findings->phase_count > 1 ? findings->phases[finding->phase].name : NULL;
-    char *fit = name ? prof_report_fit(name, PROF_PHASE_CELLS) : NULL;
+    PROF_FREED char *fit = name ? prof_report_fit(name, PROF_PHASE_CELLS) : NULL;
     char part[64] = "";
     if (stands_for_all_phases(findings, finding))
         snprintf(part, sizeof part, "%s of it ", prof_duration_ns(finding->bound_ns).text);
     if (fit && finding->bound_ns != PROF_UNKNOWN)
         prof_append(out, size, "%s%sin %s (%s in total)", *out ? "; " : "", part, fit,
                     prof_duration_ns(findings->phases[finding->phase].analysed_ns).text);
-    free(fit);
 }
 
 void prof_report_finding_saving(const struct prof_findings *findings,
@@ -146,14 +145,13 @@ void prof_report_finding_price(const struct prof_report_data *data,
 /* ', 10 iterations of "step"'; "" for a phase that does not repeat. */
 static void iterations_text(const struct prof_phase_row *phase, char *out, size_t size)
 {
-    char *name = prof_report_fit(phase->name, PROF_PHASE_CELLS);
+    PROF_FREED char *name = prof_report_fit(phase->name, PROF_PHASE_CELLS);
     struct prof_text count = prof_counted(phase->iterations, "iteration", "iterations");
     out[0] = 0;
     if (phase->iterations && phase->name)
         snprintf(out, size, "%s of \"%s\"", count.text, name ? name : "");
     else if (phase->iterations)
         snprintf(out, size, "%s by the period of the launches", count.text);
-    free(name);
 }
 
 /* Is `a` named before `b`? The longest first, then as they come. */
@@ -187,13 +185,12 @@ static void other_work_text(const struct prof_coverage *c, char *out, size_t siz
     out[0] = 0;
     for (size_t i = 0; i < c->other_count; i++) {
         double share = (double)c->other[i].device_ns / (double)c->device_ns;
-        char *name = prof_report_fit(c->other[i].name, PROF_PHASE_CELLS);
+        PROF_FREED char *name = prof_report_fit(c->other[i].name, PROF_PHASE_CELLS);
         if (share >= WORTH_NAMING)
             prof_append(out, size, c->other[i].name ? "%s %s in \"%s\"" : "%s %s %s",
                         *out ? "," : ":", prof_percent(share).text,
                         c->other[i].name ? (name ? name : "") : "outside of ranges");
         named |= c->other[i].name && share >= WORTH_NAMING;
-        free(name);
     }
     if (!named)
         out[0] = 0;
@@ -318,7 +315,8 @@ void prof_report_finding_place(const struct prof_report_data *data, const struct
                                char *out, size_t size)
 {
     const struct prof_stream *stream = prof_stream(data->capture, place->stream);
-    char *path = prof_report_cut(place->path, 60), *name = prof_report_fit(place->name, 40);
+    PROF_FREED char *path = prof_report_cut(place->path, 60),
+                    *name = prof_report_fit(place->name, 40);
     snprintf(out, size, "%s at %s", prof_duration_ns(place->duration_ns).text,
              prof_duration_ns(place->start_ns).text);
     if (place->path[0])
@@ -327,8 +325,6 @@ void prof_report_finding_place(const struct prof_report_data *data, const struct
         prof_append(out, size, ", %s", name ? name : "");
     if (stream && stream->native >= 0 && stream->native < ADDRESSES)
         prof_append(out, size, ", stream %lld", (long long)stream->native);
-    free(path);
-    free(name);
 }
 
 static void bound_terms(const struct prof_finding *finding, char *out, size_t size)
@@ -432,8 +428,8 @@ static void text_finding(const struct prof_report_page *page, const struct prof_
     fprintf(page->out, "  %s%s%s (%s)", prof_report_tone(page, tone), finding->rule->id,
             prof_report_plain(page), severities[finding->severity]);
     text_price(page, strlen(finding->rule->id) + strlen(severities[finding->severity]) + 5, price);
-    char *seen = prof_report_clean(finding->seen);
-    char *lines = words.lines[0] ? prof_report_clean(words.lines) : NULL;
+    PROF_FREED char *seen = prof_report_clean(finding->seen);
+    PROF_FREED char *lines = words.lines[0] ? prof_report_clean(words.lines) : NULL;
     prof_report_wrap(page, 4, "", seen ? seen : "");
     const struct said all[] = {
         {"    at", lines},
@@ -447,8 +443,6 @@ static void text_finding(const struct prof_report_page *page, const struct prof_
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (all[i].text && *all[i].text)
             prof_report_wrap(page, 11, all[i].label, all[i].text);
-    free(seen);
-    free(lines);
 }
 
 void prof_report_text_findings(const struct prof_report_page *page,

@@ -32,12 +32,11 @@ PROF_ORDER(by_stack, struct prof_flame_line, strcmp(x->stack, y->stack))
 static char *flame_line_path(const struct prof_flame *flame, size_t node)
 {
     size_t length = prof_flame_path(flame, node, NULL, 0);
-    char *stack = malloc(length + 1);
+    PROF_FREED char *stack = malloc(length + 1);
     if (!stack)
         return NULL;
     prof_flame_path(flame, node, stack, length + 1);
     char *clean = prof_report_clean(stack); /* the tools put names into SVG as they are */
-    free(stack);
     return clean;
 }
 
@@ -207,7 +206,7 @@ static bool number_frame(struct prof_report_samples *samples, const struct prof_
     const char *name = sample_frame_name(samples, capture, n);
     uint32_t place = n->frame ? n->frame->number : 0;
     size_t length = strlen(name);
-    char *key = malloc(length + 1 + sizeof place);
+    PROF_FREED char *key = malloc(length + 1 + sizeof place);
     if (!key)
         return false;
     memcpy(key, name, length);
@@ -223,7 +222,6 @@ static bool number_frame(struct prof_report_samples *samples, const struct prof_
         samples->frames[samples->frame_count] = make_sample_frame(n, name);
         ok = prof_names_put(known, key, length, (uint32_t)samples->frame_count++);
     }
-    free(key);
     return ok;
 }
 
@@ -242,7 +240,8 @@ static bool number_frames(struct prof_report_samples *samples, const struct prof
 static bool order_stacks(struct prof_report_samples *samples)
 {
     size_t count = samples->flame.count;
-    uint32_t *child = calloc(count, sizeof *child), *sibling = calloc(count, sizeof *sibling);
+    PROF_FREED uint32_t *child = calloc(count, sizeof *child),
+                        *sibling = calloc(count, sizeof *sibling);
     bool ok = child && sibling;
     for (size_t i = count; ok && i-- > 1;) {
         uint32_t parent = samples->flame.nodes[i].parent;
@@ -260,8 +259,6 @@ static bool order_stacks(struct prof_report_samples *samples)
             at = samples->flame.nodes[at].parent;
         at = sibling[at];
     }
-    free(child);
-    free(sibling);
     return ok;
 }
 

@@ -18,7 +18,7 @@
  * be, so that no text can end an attribute, an element or a CDATA section of a careless reader. */
 static void put_junit_escaped(FILE *out, const char *text)
 {
-    char *clean = prof_report_clean(text);
+    PROF_FREED char *clean = prof_report_clean(text);
     for (const char *p = clean ? clean : "n/a"; *p; p++) {
         if (*p == '<' || *p == '>' || *p == '&' || *p == '"' || *p == '\'')
             fprintf(out, "&#%d;", *p);
@@ -28,7 +28,6 @@ static void put_junit_escaped(FILE *out, const char *text)
         } else
             fputc(*p, out);
     }
-    free(clean);
 }
 
 /* Takes the text. */
@@ -66,12 +65,10 @@ static bool is_case(const struct prof_compared *row)
 
 static char *sentence(const struct prof_comparison *c, const struct prof_compared *row)
 {
-    char *change = prof_gate_change(c, row), *why = prof_gate_why(c, row);
+    PROF_FREED char *change = prof_gate_change(c, row), *why = prof_gate_why(c, row);
     char *text =
         prof_gate_format("%s: %s: %s", prof_verdict_name(row->verdict), change ? change : "n/a",
                          why && *why ? why : prof_verdict_text(row->verdict));
-    free(change);
-    free(why);
     return text;
 }
 
@@ -83,9 +80,8 @@ static void put_case(FILE *out, const struct prof_comparison *c, const struct pr
     fputs(">\n", out);
     if (outcome == PASSED) {
         fputs("      <system-out>", out);
-        char *text = sentence(c, row);
+        PROF_FREED char *text = sentence(c, row);
         put_junit_escaped(out, text ? text : "n/a");
-        free(text);
         fputs("</system-out>\n", out);
     } else {
         fprintf(out, "      <%s", outcome == FAILED ? "failure" : "skipped");
@@ -168,7 +164,7 @@ enum prof_status prof_gate_write_junit(const struct prof_gate_report *report, FI
  * take for its own is then escaped by its rules. `property`: between the command's colons. */
 static void put_github_escaped(FILE *out, const char *text, bool property)
 {
-    char *clean = prof_report_clean(text);
+    PROF_FREED char *clean = prof_report_clean(text);
     for (const char *p = clean ? clean : "n/a"; *p; p++) {
         if (*p == '%' || *p == '\r' || *p == '\n' || (property && (*p == ':' || *p == ',')))
             fprintf(out, "%%%02X", *p);
@@ -177,14 +173,13 @@ static void put_github_escaped(FILE *out, const char *text, bool property)
         else
             fputc(*p, out);
     }
-    free(clean);
 }
 
 static void put_github_row(FILE *out, const char *level, const struct prof_comparison *c,
                            const struct prof_compared *row)
 {
-    char *subject = prof_gate_subject(row, 80), *change = prof_gate_change(c, row),
-         *why = prof_gate_why(c, row);
+    PROF_FREED char *subject = prof_gate_subject(row, 80), *change = prof_gate_change(c, row),
+                    *why = prof_gate_why(c, row);
     fprintf(out, "::%s title=", level);
     fprintf(out, "perfkit gate %s::", prof_verdict_name(row->verdict));
     put_github_escaped(out, subject ? subject : "n/a", false);
@@ -193,9 +188,6 @@ static void put_github_row(FILE *out, const char *level, const struct prof_compa
     fputs(": ", out);
     put_github_escaped(out, why && *why ? why : prof_verdict_text(row->verdict), false);
     fputc('\n', out);
-    free(subject);
-    free(change);
-    free(why);
 }
 
 /* Groups `first` to `last` share the room of their level. */

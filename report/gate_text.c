@@ -52,9 +52,8 @@ static struct prof_report_output gate_output(const struct prof_gate_report *repo
 static void put_item(const struct prof_report_output *o, const char *label, char *text)
 {
     if (text && o->format == PROF_REPORT_TEXT) {
-        char *clean = prof_report_clean(text);
+        PROF_FREED char *clean = prof_report_clean(text);
         prof_report_wrap(&o->page, LABEL, label, clean ? clean : "n/a");
-        free(clean);
     } else if (text) {
         fprintf(o->page.out, "- **%s**: ", label);
         prof_report_markdown_prose(o->page.out, text);
@@ -202,7 +201,8 @@ static enum prof_status put_list(struct prof_report_output *o,
         }
     if (!count)
         return PROF_OK;
-    struct gate_line *lines = calloc(o->page.top < count ? o->page.top : count, sizeof *lines);
+    PROF_FREED struct gate_line *lines =
+        calloc(o->page.top < count ? o->page.top : count, sizeof *lines);
     if (!lines)
         return prof_fail(err, PROF_NOMEM, "cannot write the report: out of memory");
     for (size_t i = 0; i < c->count && shown < o->page.top; i++) {
@@ -236,7 +236,6 @@ static enum prof_status put_list(struct prof_report_output *o,
         free(lines[i].change);
         free(lines[i].why);
     }
-    free(lines);
     return status;
 }
 
@@ -248,17 +247,16 @@ static enum prof_status write_gate(const struct prof_gate_report *report,
 {
     const struct prof_comparison *c = report->comparison;
     struct prof_report_output o = gate_output(report, format, out);
-    char *headline = prof_gate_headline(report), *answer = prof_gate_answer(report);
+    PROF_FREED char *headline = prof_gate_headline(report), *answer = prof_gate_answer(report);
     if (format == PROF_REPORT_TEXT) {
         if (answer)
             put_sentence(&o.page, PROF_TONE_HEAD, answer);
         bool strict_fails = !report->strict && (prof_comparison_undecided(c) || c->limited) &&
                             c->verdict != PROF_VERDICT_FAIL;
-        char *verdict =
+        PROF_FREED char *verdict =
             prof_gate_format("%s%s", headline ? headline : "n/a",
                              strict_fails ? "; with --strict the exit status is 4" : "");
         put_sentence(&o.page, tone_of(c->verdict), verdict ? verdict : "n/a");
-        free(verdict);
     } else {
         fputs("## Performance gate: ", out);
         prof_report_markdown_prose(out, headline ? headline : "n/a");
@@ -268,8 +266,6 @@ static enum prof_status write_gate(const struct prof_gate_report *report,
             fputs("\n\n", out);
         }
     }
-    free(headline);
-    free(answer);
     enum prof_status status = PROF_OK;
     for (int group = 0; group < PROF_GATE_GROUPS && !status; group++) {
         struct gate_list list = {prof_gate_group_title((enum prof_gate_group)group),

@@ -191,9 +191,8 @@ static void put_launch_shape(FILE *out, const struct prof_metric *metric)
 /* A name of the program, or of several kernels, cut to `cells` columns. */
 static void put_cut_name(FILE *out, const char *name, size_t cells)
 {
-    char *fit = cells ? prof_report_fit(name, cells) : NULL;
+    PROF_FREED char *fit = cells ? prof_report_fit(name, cells) : NULL;
     fputs(fit ? fit : name, out);
-    free(fit);
 }
 
 static void put_before(FILE *out, const struct prof_compared *row, size_t cells)
@@ -231,9 +230,8 @@ char *prof_gate_subject(const struct prof_compared *row, size_t cells)
         fprintf(text.out, " on device %" PRId64, metric->device);
     put_before(text.out, row, cells);
     if (row->place && *row->place) {
-        char *fit = cells ? prof_report_cut(row->place, cells) : NULL;
+        PROF_FREED char *fit = cells ? prof_report_cut(row->place, cells) : NULL;
         fprintf(text.out, " in %s", fit ? fit : row->place);
-        free(fit);
     }
     return prof_gate_text_end(&text);
 }

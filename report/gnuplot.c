@@ -22,7 +22,7 @@ extern char **environ;
  * it does not always take. So they become the typographic ones. */
 void prof_gnuplot_quoted(FILE *out, const char *text, size_t cells)
 {
-    char *fitted = prof_report_fit(text, cells);
+    PROF_FREED char *fitted = prof_report_fit(text, cells);
     fputc('\'', out);
     for (const char *c = fitted ? fitted : ""; *c; c++) {
         if (*c == '\'')
@@ -31,7 +31,6 @@ void prof_gnuplot_quoted(FILE *out, const char *text, size_t cells)
             fputc((unsigned char)*c < ' ' || *c == 0x7f ? ' ' : *c, out);
     }
     fputc('\'', out);
-    free(fitted);
 }
 
 static void put_gnuplot_text(FILE *out, const char *text)

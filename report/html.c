@@ -41,7 +41,7 @@ static const char *reference_of(char c)
 
 static void put_html_text(FILE *out, const char *text)
 {
-    char *clean = prof_report_clean(text);
+    PROF_FREED char *clean = prof_report_clean(text);
     for (const char *c = clean ? clean : ""; *c;) {
         size_t plain = strcspn(c, "&<>\"'");
         fwrite(c, 1, plain, out);
@@ -49,7 +49,6 @@ static void put_html_text(FILE *out, const char *text)
         if (*c)
             fputs(reference_of(*c++), out);
     }
-    free(clean);
 }
 
 static void put_html_real(FILE *out, double value)
@@ -215,7 +214,8 @@ static enum prof_status put_page_iterations(struct prof_json *json,
                                             struct prof_error *err)
 {
     const struct prof_iteration_list *list = &data->iterations;
-    const struct prof_iteration_series **order = malloc((list->series_count + 1) * sizeof *order);
+    PROF_FREED const struct prof_iteration_series **order =
+        malloc((list->series_count + 1) * sizeof *order);
     if (!order)
         return prof_fail(err, PROF_NOMEM, "cannot write the iterations: out of memory");
     for (size_t i = 0; i < list->series_count; i++)
@@ -246,7 +246,6 @@ static enum prof_status put_page_iterations(struct prof_json *json,
     }
     prof_json_end(json);
     prof_json_end(json);
-    free(order);
     return PROF_OK;
 }
 
@@ -473,7 +472,7 @@ enum prof_status prof_report_write_html(struct prof_capture *capture,
 {
     struct prof_report_data data;
     size_t count = 1 + (options ? options->other_count : 0);
-    struct prof_html_pack *packs = calloc(count, sizeof *packs);
+    PROF_FREED struct prof_html_pack *packs = calloc(count, sizeof *packs);
     struct prof_html_page panels = {0};
     struct prof_json json;
     prof_json_to_memory(&json, 0);
@@ -494,7 +493,6 @@ enum prof_status prof_report_write_html(struct prof_capture *capture,
         status = prof_report_flush(out, err);
     for (size_t i = 0; i < count; i++)
         prof_html_pack_free(&packs[i]);
-    free(packs);
     prof_json_free(&json);
     unload_page(&panels);
     prof_report_unload(&data);

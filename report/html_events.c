@@ -94,28 +94,25 @@ static void merge_into_block(struct prof_html_event *block, const struct prof_ht
 }
 
 /* Rows of all tracks as one number, to find the last event kept in each. */
-static bool lane_bases(const struct prof_html_events *e, size_t *bases, size_t *total)
+static void lane_bases(const struct prof_html_events *e, size_t *bases, size_t *total)
 {
     *total = 0;
     for (size_t i = 0; i < e->tracks.count; i++) {
         bases[i] = *total;
         *total += e->tracks.data[i].rows;
     }
-    return true;
 }
 
 static bool merge_short_events(struct prof_html_events *e, int64_t span)
 {
     size_t total, kept = 0;
-    size_t *bases = malloc((e->tracks.count + 1) * sizeof *bases);
+    PROF_FREED size_t *bases = malloc((e->tracks.count + 1) * sizeof *bases);
     if (!bases)
         return false;
     lane_bases(e, bases, &total);
     e->last.count = 0;
-    if (!prof_array_reserve(&e->last, total + 1)) {
-        free(bases);
+    if (!prof_array_reserve(&e->last, total + 1))
         return false;
-    }
     if (total)
         memset(e->last.data, 0, total * sizeof *e->last.data);
     for (size_t i = 0; i < e->events.count; i++) {
@@ -130,7 +127,6 @@ static bool merge_short_events(struct prof_html_events *e, int64_t span)
         }
     }
     e->events.count = kept;
-    free(bases);
     return true;
 }
 

@@ -57,12 +57,11 @@ static void put_marked_text(FILE *out, const char *text)
 {
     for (bool code = false; *text; code = !code) {
         size_t length = strcspn(text, "`");
-        char *piece = strndup(text, length);
+        PROF_FREED char *piece = strndup(text, length);
         if (!piece)
             prof_note(PROF_NOMEM);
         else if (code || length)
             prof_html_print(out, code ? "<code>%s</code>" : "%s", piece);
-        free(piece);
         text += length + (text[length] == '`');
     }
 }

@@ -55,15 +55,13 @@ static double min_drawn_weight(const struct tree *t)
     size_t count = t->flame->count;
     if (count <= NODES)
         return 0;
-    double *sorted = malloc(count * sizeof *sorted);
+    PROF_FREED double *sorted = malloc(count * sizeof *sorted);
     if (!sorted)
         return NAN;
     for (size_t i = 0; i < count; i++)
         sorted[i] = t->weight[i];
     qsort(sorted, count, sizeof *sorted, largest_weight_first);
-    double floor = nextafter(sorted[NODES], INFINITY);
-    free(sorted);
-    return floor;
+    return nextafter(sorted[NODES], INFINITY);
 }
 
 /* Of the host's frames: where in the source, else in which object. */

@@ -383,10 +383,9 @@ void prof_html_compare_free(struct prof_html_page *page)
 /* Cut in the middle of what is common; whole where it is pointed at. */
 static void put_subject(FILE *out, const struct prof_compared *row)
 {
-    char *whole = prof_gate_subject(row, 0), *cut = prof_gate_subject(row, SUBJECT_CELLS);
+    PROF_FREED char *whole = prof_gate_subject(row, 0),
+                    *cut = prof_gate_subject(row, SUBJECT_CELLS);
     prof_html_print(out, "<td class=\"left name\" title=\"%s\"><span>%s</span></td>", whole, cut);
-    free(whole);
-    free(cut);
 }
 
 static void put_time_change_row(FILE *out, const struct prof_compared *row, double most)
@@ -464,9 +463,8 @@ static void put_count_changes_html(FILE *out, const struct prof_comparison *c)
     for (size_t i = 0; i < c->count && shown < COMPARED_ROWS; i++) {
         if (!prof_gate_count_differs(&c->rows[i]))
             continue;
-        char *change = prof_gate_change(c, &c->rows[i]);
+        PROF_FREED char *change = prof_gate_change(c, &c->rows[i]);
         prof_html_print(out, "<tr><td class=\"left\">%s</td>", change);
-        free(change);
         put_subject(out, &c->rows[i]);
         fputs("</tr>\n", out);
         shown++;
@@ -481,9 +479,8 @@ static void put_count_changes_html(FILE *out, const struct prof_comparison *c)
 
 static void put_environment_html(FILE *out, const struct prof_comparison *c)
 {
-    char *iteration = prof_gate_iteration(c);
+    PROF_FREED char *iteration = prof_gate_iteration(c);
     prof_html_print(out, "<ul class=\"statements\">\n<li>%s</li>", iteration);
-    free(iteration);
     if (c->note && c->times_refused)
         prof_html_print(out, "<li class=\"warning\">%s</li>", c->note);
     for (size_t i = 0; i < c->difference_count; i++) {

@@ -37,12 +37,11 @@ PROF_ORDER(by_file_and_line, struct source_line, strcmp(x->file, y->file), PROF_
 static void put_line_text(struct prof_json *json, int64_t number, char *text)
 {
     text[strcspn(text, "\r\n")] = 0;
-    char *cut = prof_report_cut(text, TEXT_CELLS);
+    PROF_FREED char *cut = prof_report_cut(text, TEXT_CELLS);
     prof_json_array(json, NULL);
     prof_json_int(json, NULL, number);
     prof_json_string(json, NULL, cut);
     prof_json_end(json);
-    free(cut);
 }
 
 /* [number, text] of the lines of a file that are near one with samples. */
@@ -69,7 +68,7 @@ static void put_file(struct prof_json *json, FILE *file, const struct source_lin
 static enum prof_status put_stall_source(struct prof_json *json, const struct prof_stalls *stalls,
                                          struct prof_error *err)
 {
-    struct source_line *lines = malloc((stalls->line_count + 1) * sizeof *lines);
+    PROF_FREED struct source_line *lines = malloc((stalls->line_count + 1) * sizeof *lines);
     size_t count = 0;
     if (!lines)
         return prof_out_of_memory(err);
@@ -92,7 +91,6 @@ static enum prof_status put_stall_source(struct prof_json *json, const struct pr
         fclose(file);
     }
     prof_json_end(json);
-    free(lines);
     return PROF_OK;
 }
 

@@ -138,9 +138,8 @@ static void put_short_names(struct prof_json *json, const struct prof_kernel_sum
     for (size_t i = 0; i < count; i++) {
         const char *name = kernels->rows[i].name;
         bool is_long = name && strlen(name) > SHORT_NAME;
-        char *cut = is_long ? prof_report_fit(name, SHORT_NAME) : NULL;
+        PROF_FREED char *cut = is_long ? prof_report_fit(name, SHORT_NAME) : NULL;
         prof_json_string(json, NULL, cut);
-        free(cut);
     }
     prof_json_end(json);
 }

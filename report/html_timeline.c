@@ -410,7 +410,7 @@ static bool put_stacks(struct prof_json *json, const struct prof_report_stacks *
     prof_json_array(json, "places");
     for (uint32_t i = 0; ok && i < stacks->places.count; i++) {
         const struct prof_frame *frame = prof_report_stacks_frame(stacks, i);
-        char *function = prof_report_fit(frame->function, FUNCTION_CELLS);
+        PROF_FREED char *function = prof_report_fit(frame->function, FUNCTION_CELLS);
         ok = function != NULL;
         prof_json_array(json, NULL);
         prof_json_string(json, NULL, function);
@@ -419,7 +419,6 @@ static bool put_stacks(struct prof_json *json, const struct prof_report_stacks *
         prof_json_string(json, NULL, frame->module);
         prof_json_int(json, NULL, prof_frame_nearness(frame));
         prof_json_end(json);
-        free(function);
     }
     prof_json_end(json);
     prof_json_array(json, "nodes");

@@ -154,7 +154,7 @@ static void where_text(const struct prof_report_data *data, int64_t device, bool
 static void note_steps(const struct prof_report_data *data, char *out, size_t size)
 {
     const struct prof_memory_profile *p = &data->usage->profile;
-    char *name = prof_report_cut(p->phase_count == 1 ? p->phases->name : NULL, 60);
+    PROF_FREED char *name = prof_report_cut(p->phase_count == 1 ? p->phases->name : NULL, 60);
     if (!p->steps)
         snprintf(out, size,
                  "Nothing repeats, so leaks and state look alike: put a range around an iteration "
@@ -171,7 +171,6 @@ static void note_steps(const struct prof_report_data *data, char *out, size_t si
     else
         snprintf(out, size, "An iteration is a period of the launches: %s after warm-up.",
                  prof_count(p->steps).text);
-    free(name);
 }
 
 static bool note_growth(const struct prof_report_data *data, char *out, size_t size)
@@ -184,11 +183,11 @@ static bool note_growth(const struct prof_report_data *data, char *out, size_t s
         if (place->kind >= 0 || isnan(place->growth_bytes) || place->growth_bytes < 1)
             continue;
         where_text(data, place->device, place->host, where, sizeof where);
-        char *phase = prof_report_cut(p->phase_count > 1 ? place->growth_phase : NULL, 60);
+        PROF_FREED char *phase =
+            prof_report_cut(p->phase_count > 1 ? place->growth_phase : NULL, 60);
         prof_append(out, size, "%s%s of %s%s%s%s", *out ? ", " : "",
                     prof_bytes(place->growth_bytes).text, where, phase ? " in \"" : "",
                     phase ? phase : "", phase ? "\"" : "");
-        free(phase);
     }
     if (!*out)
         return false;

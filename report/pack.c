@@ -126,7 +126,7 @@ static ssize_t write_base64(void *cookie, const char *data, size_t size)
 
 static int finish_base64(void *cookie)
 {
-    struct encoder *e = cookie;
+    PROF_FREED struct encoder *e = cookie;
     char text[4];
     size_t count = 0;
     if (e->rest_count) {
@@ -137,7 +137,6 @@ static int finish_base64(void *cookie)
     errno = 0;
     int result = fwrite(text, 1, count, e->out) == count ? 0 : -1;
     int saved = errno ? errno : EIO;
-    free(e);
     errno = result ? saved : before;
     return result;
 }
@@ -203,13 +202,12 @@ static ssize_t compress_some(void *cookie, const char *data, size_t size)
 
 static int finish_compression(void *cookie)
 {
-    struct compressor *c = cookie;
+    PROF_FREED struct compressor *c = cookie;
     c->z.next_in = NULL;
     c->z.avail_in = 0;
     bool ok = deflate_all(c, Z_FINISH);
     int saved = errno;
     deflateEnd(&c->z);
-    free(c);
     errno = saved;
     return ok ? 0 : -1;
 }

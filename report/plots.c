@@ -217,7 +217,7 @@ static const char *plotted_kernel_name(const struct prof_kernel_row *row)
 /* The text of a tic is a format of printf to gnuplot. */
 static void put_tic(FILE *out, const char *name)
 {
-    char *fitted = prof_report_fit(name, NAME_CELLS), *text = NULL;
+    PROF_FREED char *fitted = prof_report_fit(name, NAME_CELLS), *text = NULL;
     size_t size;
     FILE *escaped = fitted ? prof_open_memory(&text, &size) : NULL;
     for (const char *c = fitted; escaped && *c; c++) {
@@ -228,8 +228,6 @@ static void put_tic(FILE *out, const char *name)
     if (!escaped || !prof_close_stream(escaped))
         prof_note(PROF_NOMEM);
     prof_gnuplot_quoted(out, text ? text : "n/a", 2 * NAME_CELLS);
-    free(text);
-    free(fitted);
 }
 
 static const char *plot_kernels(struct prof_plots *plots, FILE *out)
@@ -506,19 +504,17 @@ static enum prof_status save_picture(const char *script, const char *folder, con
                                      bool png, struct prof_error *err)
 {
     struct picture picture = {script, png ? "pngcairo" : "svg"};
-    char *path = NULL;
+    PROF_FREED char *path = NULL;
     if (asprintf(&path, "%s/%s.%s", folder, name, png ? "png" : "svg") < 0)
         return prof_fail(err, PROF_NOMEM, "cannot draw: out of memory");
-    enum prof_status status = prof_report_save_as(path, &picture, draw_picture, err);
-    free(path);
-    return status;
+    return prof_report_save_as(path, &picture, draw_picture, err);
 }
 
 /* Both pictures of a figure; *written grows by those that were. */
 static enum prof_status save_figure(struct prof_plots *plots, const struct figure *figure,
                                     const char *folder, size_t *written, struct prof_error *err)
 {
-    char *script = NULL;
+    PROF_FREED char *script = NULL;
     size_t size;
     FILE *out = prof_open_memory(&script, &size);
     if (!out)
@@ -535,7 +531,6 @@ static enum prof_status save_figure(struct prof_plots *plots, const struct figur
         status = save_picture(script, folder, figure->name, png, err);
         *written += !status;
     }
-    free(script);
     return status;
 }
 

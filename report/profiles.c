@@ -98,7 +98,7 @@ struct work {
  * prints them to terminals as they are. */
 static int64_t profile_string(struct work *w, const char *raw)
 {
-    char *clean = prof_report_clean(raw);
+    PROF_FREED char *clean = prof_report_clean(raw);
     if (!clean) {
         w->failed = true;
         return 0;
@@ -110,7 +110,6 @@ static int64_t profile_string(struct work *w, const char *raw)
         prof_protobuf_bytes(&w->strings, w->string_field, clean, length);
         w->failed |= !prof_names_put(&w->numbers, clean, length, w->string_count++);
     }
-    free(clean);
     return number;
 }
 

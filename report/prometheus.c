@@ -53,24 +53,21 @@ static void put_prometheus_label(FILE *out, bool first, const char *name, const 
 
 void prof_report_prometheus_label(FILE *out, bool first, const char *label, const char *name)
 {
-    char *clean = prof_report_clean(name);
+    PROF_FREED char *clean = prof_report_clean(name);
     size_t cells = clean ? prof_report_cells(clean) : 0;
     if (cells > LABEL_CELLS) {
         uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a */
         for (const char *c = name; *c; c++)
             hash = (hash ^ (unsigned char)*c) * 0x100000001b3u;
-        char *cut = prof_report_fit(name, LABEL_CELLS), *text = NULL;
+        PROF_FREED char *cut = prof_report_fit(name, LABEL_CELLS), *text = NULL;
         if (cut && asprintf(&text, "%s #%08" PRIx32, cut, (uint32_t)(hash >> 32)) < 0) {
             text = NULL;
             prof_note(PROF_NOMEM);
         }
         put_prometheus_label(out, first, label, text);
-        free(text);
-        free(cut);
     } else {
         put_prometheus_label(out, first, label, clean);
     }
-    free(clean);
 }
 
 /* ---- what each device did -------------------------------------------------------------------- */

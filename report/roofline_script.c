@@ -413,7 +413,7 @@ static enum prof_status write_picture(struct prof_capture *capture,
                                       const struct prof_report_options *options,
                                       const char *terminal, FILE *out, struct prof_error *err)
 {
-    char *script = NULL;
+    PROF_FREED char *script = NULL;
     size_t size;
     FILE *memory = prof_open_memory(&script, &size);
     enum prof_status status =
@@ -423,7 +423,6 @@ static enum prof_status write_picture(struct prof_capture *capture,
     if (!status)
         status = prof_gnuplot_draw(script, terminal,
                                    ", or write OUT.gp and run gnuplot on that elsewhere", out, err);
-    free(script);
     return status;
 }
 

@@ -149,9 +149,10 @@ static enum prof_status save_report(const struct job *job, const char *path, str
     if (exists && S_ISDIR(old.st_mode))
         return prof_fail(err, PROF_IO, "cannot write %s: it is a folder: give a file name", path);
     size_t length = strlen(path);
-    char *real = realpath(path, NULL); /* through a link, the file it names is replaced */
+    PROF_FREED char *real =
+        realpath(path, NULL); /* through a link, the file it names is replaced */
     const char *target = real ? real : path;
-    char *temporary = malloc((real ? strlen(real) : length) + sizeof ".XXXXXX");
+    PROF_FREED char *temporary = malloc((real ? strlen(real) : length) + sizeof ".XXXXXX");
     enum prof_status status = PROF_OK;
     FILE *out = NULL;
     int fd = -1;
@@ -181,8 +182,6 @@ static enum prof_status save_report(const struct job *job, const char *path, str
         prof_report_abandon();
 done:
     atomic_store(&unfinished, NULL);
-    free(temporary);
-    free(real);
     return status;
 }
 

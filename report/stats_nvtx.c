@@ -177,7 +177,7 @@ static enum prof_status walk_instances(struct prof_report_row_walk *walk, bool p
     struct prof_range_instances all;
     struct instance_texts texts = {0};
     enum prof_status status = prof_range_instances(walk->capture, walk->filter, &all, err);
-    size_t *order = status ? NULL : calloc(all.count + 1, sizeof *order);
+    PROF_FREED size_t *order = status ? NULL : calloc(all.count + 1, sizeof *order);
     size_t count = order ? choose_instances(&all, projected, order) : 0;
     if (!status && !order)
         status = prof_out_of_memory(err);
@@ -189,7 +189,6 @@ static enum prof_status walk_instances(struct prof_report_row_walk *walk, bool p
         else
             status = prof_out_of_memory(err);
     }
-    free(order);
     free(texts.name.text);
     free(texts.stack.text);
     free(texts.tree.text);

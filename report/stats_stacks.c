@@ -118,14 +118,11 @@ static bool append_location(struct prof_stat_text *text, size_t *used,
                             const struct prof_frame *place, bool brief)
 {
     struct prof_frame frame = *place;
-    char *name = brief ? prof_report_fit(place->function, FUNCTION_CELLS) : NULL;
+    PROF_FREED char *name = brief ? prof_report_fit(place->function, FUNCTION_CELLS) : NULL;
     if (name)
         frame.function = name;
-    char *whole = prof_frame_text_new(&frame, "");
-    bool ok = whole && (name || !brief) && append_stack_text(text, used, whole);
-    free(whole);
-    free(name);
-    return ok;
+    PROF_FREED char *whole = prof_frame_text_new(&frame, "");
+    return whole && (name || !brief) && append_stack_text(text, used, whole);
 }
 
 /* Which frames of a stack the text shows. */

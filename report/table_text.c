@@ -229,10 +229,9 @@ static size_t min_name_width(const struct prof_report_layout *l, size_t cells)
 {
     size_t min = LAST_RESORT;
     for (size_t i = 0; i < l->rows * l->count; i++) {
-        char *cut = l->names[i] ? prof_report_fit(l->names[i], cells) : NULL;
+        PROF_FREED char *cut = l->names[i] ? prof_report_fit(l->names[i], cells) : NULL;
         size_t wide = cut ? prof_report_cells(cut) : 0;
         min = wide > min ? wide : min;
-        free(cut);
     }
     return min;
 }
@@ -292,7 +291,7 @@ static void choose_widths(const struct prof_report_output *o)
 static bool print_cell(const struct prof_report_output *o, size_t c, bool first, bool last,
                        const char *cell, const char *name)
 {
-    char *cut = NULL;
+    PROF_FREED char *cut = NULL;
     size_t cells = prof_report_cells(cell), width = o->layout->widths[c];
     if (name && cells > width) {
         cut = prof_report_fit(name, width);
@@ -309,7 +308,6 @@ static bool print_cell(const struct prof_report_output *o, size_t c, bool first,
     fputs(cell, o->page.out);
     if (left && !last)
         pad_cells(o->page.out, space);
-    free(cut);
     return true;
 }
 

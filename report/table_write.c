@@ -120,7 +120,7 @@ void prof_report_nsys_remarks(const struct prof_report_output *o)
  * as in text: a file shown in a terminal must not control it. */
 static void put_csv_field(FILE *out, const char *text)
 {
-    char *clean = *text ? prof_report_clean(text) : NULL; /* not "(empty)" */
+    PROF_FREED char *clean = *text ? prof_report_clean(text) : NULL; /* not "(empty)" */
     const char *field = clean ? clean : *text ? "n/a" : "";
     bool quoted = field[strcspn(field, ",\"")] || field[0] == ' ';
     if (quoted)
@@ -132,7 +132,6 @@ static void put_csv_field(FILE *out, const char *text)
     }
     if (quoted)
         fputc('"', out);
-    free(clean);
 }
 
 void prof_report_csv_value(FILE *out, struct prof_report_value value)

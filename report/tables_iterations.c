@@ -340,11 +340,10 @@ static void describe_iterations(const struct prof_report_data *data,
         }
         left--;
         struct prof_report_value name = phase_name(data, s->phase);
-        char *phase = prof_report_cut(name.text, 60);
+        PROF_FREED char *phase = prof_report_cut(name.text, 60);
         snprintf(notes->text[notes->count++], size,
                  "Of %s every %lldth iteration is slow, from number %s on.", phase ? phase : "",
                  (long long)s->period, prof_count(s->period_first).text);
-        free(phase);
     }
 }
 
@@ -395,22 +394,19 @@ static void describe_why(const struct prof_report_data *data, struct prof_report
              (long long)why->number, prof_count((int64_t)list->count).text,
              prof_duration_ns(list->rows[why->number - 1].start_ns).text,
              prof_duration_ns(why->duration_ns).text, usual);
-    char *seen = prof_report_cut(why->seen, PROF_REPORT_NOTE_BYTES - 20);
+    PROF_FREED char *seen = prof_report_cut(why->seen, PROF_REPORT_NOTE_BYTES - 20);
     snprintf(notes->text[notes->count++], size, why->has_cause ? "First cause: %s." : "%s.",
              seen ? seen : "");
-    free(seen);
     if (!why->has_cause)
         return;
-    char *path = *why->place.path ? prof_report_cut(why->place.path, 120) : NULL;
-    char *line = *why->place.line ? prof_report_cut(why->place.line, 160) : NULL;
+    PROF_FREED char *path = *why->place.path ? prof_report_cut(why->place.path, 120) : NULL;
+    PROF_FREED char *line = *why->place.line ? prof_report_cut(why->place.line, 160) : NULL;
     snprintf(notes->text[notes->count++], size, "It begins at %s%s%s%s%s.",
              prof_duration_ns(why->place.start_ns).text, path ? ", in " : "", path ? path : "",
              !line                     ? ""
              : why->place.line_ends_it ? ", before "
                                        : ", called from ",
              line ? line : "");
-    free(path);
-    free(line);
 }
 
 static void why_json_members(struct prof_json *json, const struct prof_report_data *data)

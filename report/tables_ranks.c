@@ -37,7 +37,7 @@ static const struct prof_rank_row *worst_rank(const struct prof_ranks *ranks)
 
 static void describe_cause(const struct prof_rank_row *row, char *out, size_t size)
 {
-    char *kernel = prof_report_cut(row->slow_kernel, 40);
+    PROF_FREED char *kernel = prof_report_cut(row->slow_kernel, 40);
     out[0] = '\0';
     if (row->cause == PROF_CAUSE_COMPUTE && row->slow_kernel)
         snprintf(out, size, ", because its kernels took longer (%s: %s more than the others)",
@@ -48,7 +48,6 @@ static void describe_cause(const struct prof_rank_row *row, char *out, size_t si
         snprintf(out, size, ", because its memcpys took longer");
     else if (row->cause == PROF_CAUSE_HOST)
         snprintf(out, size, ", because its device waited for the host");
-    free(kernel);
 }
 
 static bool note_worst(const struct prof_ranks *ranks, char *out, size_t size)
@@ -119,7 +118,7 @@ static void name_longest(const struct prof_ranks *ranks, struct longest_ranks *l
 static bool note_longest(const struct prof_ranks *ranks, char *out, size_t size)
 {
     struct longest_ranks longest = {.times = calloc(ranks->count + 1, sizeof *longest.times)};
-    int64_t *values = calloc(ranks->count + 1, sizeof *values);
+    PROF_FREED int64_t *values = calloc(ranks->count + 1, sizeof *values);
     for (size_t i = 0, end; longest.times && values && i < ranks->iteration_count; i = end) {
         for (end = i; end < ranks->iteration_count &&
                       ranks->iterations[end].iteration == ranks->iterations[i].iteration;)
@@ -135,7 +134,6 @@ static bool note_longest(const struct prof_ranks *ranks, char *out, size_t size)
     if (uneven)
         name_longest(ranks, &longest, out, size);
     free(longest.times);
-    free(values);
     return uneven;
 }
 

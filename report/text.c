@@ -32,10 +32,9 @@ static void print_balance(const struct prof_report_page *page, const struct prof
                  {"dropped", row->dropped},       {"outstanding", row->outstanding},
                  {"filtered out", row->filtered}, {"without their call", row->uncalled},
                  {"missing", row->remainder}};
-    char *subject = prof_report_cut(row->subject, 40);
+    PROF_FREED char *subject = prof_report_cut(row->subject, 40);
     fprintf(page->out, "  %-11s %s called, %s recorded", subject ? subject : "n/a",
             prof_count(row->called).text, prof_count(row->recorded).text);
-    free(subject);
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         if (parts[i].value != 0 && parts[i].value != PROF_UNKNOWN)
             fprintf(page->out, ", %s %s", prof_count(parts[i].value).text, parts[i].word);
@@ -99,10 +98,10 @@ static void print_balances(const struct prof_report_page *page, const struct pro
             print_balance(page, row);
             continue;
         }
-        char *subject = prof_report_cut(row->called == 1 ? row->subject : plural(row->subject), 40);
+        PROF_FREED char *subject =
+            prof_report_cut(row->called == 1 ? row->subject : plural(row->subject), 40);
         prof_append(line, sizeof line, "%s %s %s", even++ ? "," : "", prof_count(row->called).text,
                     subject ? subject : "n/a");
-        free(subject);
     }
     print_graph_work(page, &trust->graphs);
     if (even)
@@ -129,9 +128,8 @@ static void print_statements(const struct prof_report_page *page, const struct p
             left++;
             continue;
         }
-        char *text = prof_report_clean(statement->text);
+        PROF_FREED char *text = prof_report_clean(statement->text);
         prof_report_wrap(page, 11, marks[statement->level], text ? text : "");
-        free(text);
         shown++;
     }
     if (left)
@@ -181,8 +179,8 @@ static void print_machine(const struct prof_report_page *page, const struct prof
 {
     const struct prof_info *info = data->info;
     char when[32], line[1024];
-    char *host = prof_report_cut(info->host, 60), *cpu = prof_report_cut(info->cpu, 80);
-    char *kernel = prof_report_cut(info->kernel, 80);
+    PROF_FREED char *host = prof_report_cut(info->host, 60), *cpu = prof_report_cut(info->cpu, 80);
+    PROF_FREED char *kernel = prof_report_cut(info->kernel, 80);
     prof_report_when(info->start_realtime_ns, when, sizeof when);
     bool so_far = data->info->duration_ns == PROF_UNKNOWN && !data->filter;
     int64_t ran_ns = so_far ? prof_end_ns(data->capture) : info->duration_ns;
@@ -205,9 +203,6 @@ static void print_machine(const struct prof_report_page *page, const struct prof
         prof_append(line, sizeof line, "%s%s", *line ? ", " : "", kernel);
     if (*line)
         headline(page, "Machine", line);
-    free(host);
-    free(cpu);
-    free(kernel);
 }
 
 static void print_ending(const struct prof_report_page *page, const struct prof_report_data *data)
@@ -250,15 +245,13 @@ void prof_report_text_scope(const struct prof_report_page *page,
     for (size_t i = 0, kept = 0; i < data->trust.statement_count; i++) {
         if (strcmp(data->trust.statements[i].code, "capture_kept") != 0 || kept++ == 3)
             continue;
-        char *why = prof_report_cut(data->trust.statements[i].text, 300);
+        PROF_FREED char *why = prof_report_cut(data->trust.statements[i].text, 300);
         headline(page, "Kept", why ? why : "");
-        free(why);
     }
     if (data->info->kernel_filter) {
-        char *filter = prof_report_cut(data->info->kernel_filter, 200);
+        PROF_FREED char *filter = prof_report_cut(data->info->kernel_filter, 200);
         snprintf(line, sizeof line, "only those whose name matches %s", filter ? filter : "");
         headline(page, "Kernels", line);
-        free(filter);
     }
     prof_report_filter_words(data->capture, data->filter, line, sizeof line);
     if (line[0])
@@ -276,12 +269,10 @@ static size_t losses(const struct prof_trust *trust)
 static void print_capture(const struct prof_report_page *page, const struct prof_report_data *data)
 {
     const struct prof_info *info = data->info;
-    char *path = prof_report_cut(info->path, page->width > 60 ? page->width - 40 : 40);
-    char *version = prof_report_cut(info->perfkit_version, 30);
+    PROF_FREED char *path = prof_report_cut(info->path, page->width > 60 ? page->width - 40 : 40);
+    PROF_FREED char *version = prof_report_cut(info->perfkit_version, 30);
     fprintf(page->out, "%-*s%s (%s, perfkit %s)\n", LABEL, "Capture", path ? path : "",
             prof_bytes_of(info->file_bytes).text, version ? version : "n/a");
-    free(path);
-    free(version);
     size_t bad = losses(&data->trust);
     const char *words = prof_trust_status_words(data->trust.status);
     if (data->trust.status == PROF_TRUST_NO_LOSS_KNOWN)
@@ -345,8 +336,8 @@ static void print_device(const struct prof_report_page *page, const struct prof_
 {
     const struct prof_device *device = prof_device(data->capture, row->device);
     char line[512];
-    char *name = prof_report_cut(device ? device->name : NULL, 60);
-    char *api = prof_report_cut(device ? device->api : NULL, 20);
+    PROF_FREED char *name = prof_report_cut(device ? device->name : NULL, 60);
+    PROF_FREED char *api = prof_report_cut(device ? device->api : NULL, 20);
     double window = row->window_ns > 0 ? (double)row->window_ns : 0.0 / 0.0;
     const char *label = prof_report_device_label(device);
     bool named = device && device->name;
@@ -356,8 +347,6 @@ static void print_device(const struct prof_report_page *page, const struct prof_
     if (device && device->memory_bytes > 0)
         fprintf(page->out, ", %s", prof_bytes_of(device->memory_bytes).text);
     fputs(")\n", page->out);
-    free(name);
-    free(api);
     snprintf(line, sizeof line, "%s busy: %s of %s; idle %s",
              prof_percent((double)row->busy_ns / window).text, prof_duration_ns(row->busy_ns).text,
              prof_duration_ns(row->window_ns).text, prof_duration_ns(row->idle_ns).text);
@@ -426,7 +415,7 @@ static void print_device_line(const struct prof_report_page *page,
 {
     const struct prof_device *device = prof_device(data->capture, row->device);
     size_t room = page->width > titles + 66 ? page->width - titles - 46 : 20;
-    char *name = prof_report_fit(device ? device->name : NULL, room);
+    PROF_FREED char *name = prof_report_fit(device ? device->name : NULL, room);
     double window = row->window_ns > 0 ? (double)row->window_ns : 0.0 / 0.0;
     const char *label = prof_report_device_label(device);
     fprintf(page->out, "  %-*s %8s  %8s  %9s  %9s  %s\n", (int)titles, label,
@@ -434,7 +423,6 @@ static void print_device_line(const struct prof_report_page *page,
             prof_percent((double)row->kernel_ns / window).text,
             prof_percent((double)row->memcpy_memset_ns / window).text,
             prof_duration_ns(row->idle_ns).text, name ? name : "");
-    free(name);
 }
 
 /* Titles are ASCII. */
@@ -527,11 +515,10 @@ static enum prof_status write_whole_text(struct prof_report_output *output,
 {
     const struct prof_report_page *page = &output->page;
     const struct prof_report_data *data = output->data;
-    char *command = prof_report_cut(data->info->command, 2 * (page->width - LABEL));
+    PROF_FREED char *command = prof_report_cut(data->info->command, 2 * (page->width - LABEL));
     fputs(prof_report_tone(page, PROF_TONE_HEAD), page->out);
     headline(page, "Command", command ? command : "");
     fputs(prof_report_plain(page), page->out);
-    free(command);
     print_machine(page, data);
     print_ending(page, data);
     prof_report_text_scope(page, data);
@@ -552,7 +539,7 @@ static enum prof_status write_screen(struct prof_report_output *output,
                                      struct prof_error *err)
 {
     FILE *out = output->page.out;
-    char *text = NULL;
+    PROF_FREED char *text = NULL;
     size_t bytes, lines = 0;
     output->page.out = open_memstream(&text, &bytes);
     if (!output->page.out)
@@ -566,7 +553,6 @@ static enum prof_status write_screen(struct prof_report_output *output,
         fputs(text, out);
     else if (!status)
         prof_report_text_screen(&output->page, options->lines, output->data);
-    free(text);
     return status;
 }
 

@@ -71,9 +71,8 @@ static const char *add_parts(struct line *line, const char *text, const char *en
 static void screen_line(const struct prof_report_page *page, const char *label, const char *text)
 {
     size_t column = strlen(label) < LABEL ? LABEL : strlen(label) + 1;
-    char *cut = prof_report_cut(text, page->width - column);
+    PROF_FREED char *cut = prof_report_cut(text, page->width - column);
     fprintf(page->out, "%-*s%s\n", (int)column, label, cut ? cut : "");
-    free(cut);
 }
 
 /* ---- what ran -------------------------------------------------------------------------------- */
@@ -94,7 +93,8 @@ static void screen_trust(const struct prof_report_page *page, const struct prof_
         for (size_t i = 0; i < trust->statement_count; i++) {
             if ((int)trust->statements[i].level != level)
                 continue;
-            char *text = shown < LOSSES ? prof_report_clean(trust->statements[i].text) : NULL;
+            PROF_FREED char *text =
+                shown < LOSSES ? prof_report_clean(trust->statements[i].text) : NULL;
             char *aside = text && trust->complete && prof_report_cells(text) + LABEL > page->width
                               ? strstr(text, " (")
                               : NULL;
@@ -103,7 +103,6 @@ static void screen_trust(const struct prof_report_page *page, const struct prof_
             if (text)
                 prof_report_wrap(page, LABEL, marks[level], text);
             more += shown++ >= LOSSES;
-            free(text);
         }
     }
     if (more)
@@ -134,12 +133,12 @@ static void screen_run(const struct prof_report_page *page, const struct prof_re
              data->trust.complete ? prof_trust_status_words(data->trust.status) : "");
     size_t room = page->width - LABEL - strlen(text);
     bool shorter = info->path && prof_report_cells(info->path) > room;
-    char *path = prof_report_cut(shorter ? prof_file_name(info->path) : info->path, room);
+    PROF_FREED char *path =
+        prof_report_cut(shorter ? prof_file_name(info->path) : info->path, room);
     static const char uncounted[] = " (calls were not counted)";
     if (!data->trust.total_count && path && prof_report_cells(path) + strlen(uncounted) <= room)
         prof_append(text, sizeof text, "%s", uncounted);
     fprintf(page->out, "%-*s%s%s\n", LABEL, "Capture", path ? path : "", text);
-    free(path);
     screen_trust(page, data);
 }
 
@@ -205,9 +204,8 @@ static bool name_row(const struct prof_report_data *data, const struct prof_repo
         value = column ? prof_report_value(data, column, row) : (struct prof_report_value){0};
         if (value.kind != PROF_VALUE_TEXT || !value.text || (i && !strcmp(value.text, "device")))
             continue;
-        char *name = prof_report_fit(value.text, cells);
+        PROF_FREED char *name = prof_report_fit(value.text, cells);
         prof_append(out, size, "%s%s", *out ? " " : "", name ? name : "");
-        free(name);
     }
     value = *out ? prof_report_value(data, share, row) : value;
     if (!*out || value.kind != PROF_VALUE_REAL || !(value.real > 0))
@@ -258,10 +256,9 @@ static void screen_state(const struct prof_report_page *page, size_t wide, doubl
     static const char bar[] = "##############################";
     int filled = (int)(share * (double)wide + 0.5);
     filled = filled > (int)wide ? (int)wide : filled < 0 ? 0 : filled;
-    char *cut = prof_report_cut(text, page->width - wide - 13);
+    PROF_FREED char *cut = prof_report_cut(text, page->width - wide - 13);
     fprintf(page->out, "  %7s  %-*.*s  %s\n", prof_percent(share).text, (int)wide, filled, bar,
             cut ? cut : "");
-    free(cut);
 }
 
 #define BARS 2 /* fewer are no picture */
@@ -334,17 +331,15 @@ static void screen_states(const struct prof_report_page *page, const struct prof
 static void screen_fix(const struct prof_report_page *page, const char *fix)
 {
     struct line line = {.room = page->width - 4};
-    char *sentence = strndup(fix, part_length(fix, ".") + (strstr(fix, ". ") != NULL));
+    PROF_FREED char *sentence = strndup(fix, part_length(fix, ".") + (strstr(fix, ". ") != NULL));
     fix = sentence ? sentence : fix;
     const char *left = add_parts(&line, fix, ",;:.");
     if (*left) {
         line = (struct line){.room = page->width - 8};
         left = add_parts(&line, fix, ",;:.");
     }
-    char *cut = line.used ? NULL : prof_report_cut(fix, page->width - 4);
+    PROF_FREED char *cut = line.used ? NULL : prof_report_cut(fix, page->width - 4);
     fprintf(page->out, "    %s%s\n", cut ? cut : line.text, *left && !cut ? " ..." : "");
-    free(cut);
-    free(sentence);
 }
 
 static void screen_findings(const struct prof_report_page *page,

@@ -60,15 +60,13 @@ static void write_callers(struct prof_capture *capture, int64_t stack, char *out
     out[0] = 0;
     for (size_t i = 0; i < count && i < CALLERS; i++) {
         struct prof_frame frame = frames[i];
-        char *name = prof_report_fit(frame.function, CALLER_CELLS);
+        PROF_FREED char *name = prof_report_fit(frame.function, CALLER_CELLS);
         frame.function = name ? name : "n/a";
-        char *text = prof_frame_text_new(&frame, i ? " < " : "");
+        PROF_FREED char *text = prof_frame_text_new(&frame, i ? " < " : "");
         if (!text)
             prof_note(PROF_NOMEM);
         else
             prof_append(out, size, "%.*s", prof_report_head(text, CALLER_BYTES), text);
-        free(text);
-        free(name);
     }
 }
 
@@ -403,11 +401,10 @@ static ssize_t queue_pieces(void *cookie, const char *data, size_t size)
 
 static int finish_thread_writer(void *cookie)
 {
-    struct behind *b = cookie;
+    PROF_FREED struct behind *b = cookie;
     prof_report_ring_change(&b->ring, PROF_RING_ENDED);
     prof_report_ring_join(&b->ring);
     int error = b->error;
-    free(b);
     errno = error;
     return error ? -1 : 0;
 }

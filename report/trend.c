@@ -200,11 +200,10 @@ static void put_chart_title(const struct trend_page *p, const struct series *ser
                                 .cand_name = m ? m->name : NULL,
                                 .place = m ? m->place : NULL,
                                 .match = PROF_MATCH_ADDED};
-    char *subject = prof_gate_subject(&row, 0);
+    PROF_FREED char *subject = prof_gate_subject(&row, 0);
     double last = p->values[count - 1].mean, usual = usual_value(p, count);
     prof_html_print(p->out, "<h3 class=\"short\">%s</h3><p class=\"faint\">%s: <b>%s</b>", subject,
                     info->exact || m ? "Last session" : info->text, value_text(series, last).text);
-    free(subject);
     if (usual > 0 && !isnan(last))
         fprintf(p->out, ", %s against %s, the median of the sessions before",
                 prof_gate_percent(last / usual - 1).text, value_text(series, usual).text);
@@ -271,7 +270,7 @@ static enum prof_status put_largest(const struct trend_page *p, enum prof_metric
                                     const char *title, struct prof_error *err)
 {
     const struct prof_run *last = &p->trend->runs.data[p->trend->runs.count - 1];
-    const struct prof_metric **list = malloc((last->count + 1) * sizeof *list);
+    PROF_FREED const struct prof_metric **list = malloc((last->count + 1) * sizeof *list);
     size_t count = 0;
     if (!list)
         return prof_out_of_memory(err);
@@ -288,7 +287,6 @@ static enum prof_status put_largest(const struct trend_page *p, enum prof_metric
     for (size_t i = 0; i < count && i < MOST_OF_FAMILY; i++)
         put_chart(p, &(struct series){family, list[i]});
     fputs(count ? "</div>\n" : "", p->out);
-    free(list);
     return PROF_OK;
 }
 

@@ -387,9 +387,8 @@ static void draw_iterations(const struct tui_dashboard *d, struct tui_grid *grid
     int room = grid->width - spark - 1 - LABEL - length;
     if (d->warm_up && room >= (int)strlen(d->iteration) + WARM_UP_WIDTH)
         room -= snprintf(tail + length, sizeof tail - (size_t)length, ", %zu warm-up", d->warm_up);
-    char *name = prof_report_cut(d->iteration, room > 8 ? (size_t)room : 8);
+    PROF_FREED char *name = prof_report_cut(d->iteration, room > 8 ? (size_t)room : 8);
     snprintf(now, sizeof now, "%s%s", name ? name : "", tail);
-    free(name);
     /* Not to the top: what is usual leaves room for what is slow. */
     for (int i = 0; i < TUI_SPARK; i++)
         slow[i] = d->is_slow[i];

@@ -376,8 +376,8 @@ static bool read_live_again(struct tui_model *model, enum prof_status *status,
 {
     size_t count = model->live.count, from = model->next_live < count ? model->next_live : 0;
     size_t count_read = count - from < MOST_READ ? count - from : MOST_READ, kept = from;
-    int64_t *ids = malloc((count_read + 1) * sizeof *ids),
-            *ends = malloc((count_read + 1) * sizeof *ends);
+    PROF_FREED int64_t *ids = malloc((count_read + 1) * sizeof *ids),
+                       *ends = malloc((count_read + 1) * sizeof *ends);
     for (size_t i = 0; ids && i < count_read; i++)
         ids[i] = model->live.data[from + i].id;
     *status = ids && ends ? prof_live_ends(model->capture, ids, count_read, ends, err)
@@ -393,8 +393,6 @@ static bool read_live_again(struct tui_model *model, enum prof_status *status,
         model->next_live = from + count_read < count ? from + count_read - (count - kept) : 0;
         model->live.count = kept;
     }
-    free(ids);
-    free(ends);
     return !*status && model->next_live == 0;
 }
 
@@ -420,7 +418,7 @@ bool tui_memory_feed(struct tui_model *model, int64_t deadline, enum prof_status
                      struct prof_error *err)
 {
     bool over = true;
-    struct chunk *chunk = malloc(sizeof *chunk);
+    PROF_FREED struct chunk *chunk = malloc(sizeof *chunk);
     if (!chunk)
         *status = prof_out_of_memory(err);
     if (!*status && model->live.count)
@@ -433,7 +431,6 @@ bool tui_memory_feed(struct tui_model *model, int64_t deadline, enum prof_status
                              : INT64_MAX);
     if (!*status && over && model->state != PROF_STATE_RECORDING)
         end_static(model);
-    free(chunk);
     drop_old_seconds(model, &model->memory_seconds);
     return over;
 }

@@ -103,10 +103,8 @@ int tui_grid_put(struct tui_grid *grid, int x, int y, int room, enum tui_style s
         return 0;
     if (room > grid->width - x)
         room = grid->width - x;
-    char *clean = prof_report_clean(text);
-    int used = clean ? put_clean(grid, x, y, room, style, clean) : 0;
-    free(clean);
-    return used;
+    PROF_FREED char *clean = prof_report_clean(text);
+    return clean ? put_clean(grid, x, y, room, style, clean) : 0;
 }
 
 void tui_grid_style(struct tui_grid *grid, int x, int y, int room, enum tui_style style)
@@ -286,11 +284,10 @@ static void draw_title(const struct tui_app *app, struct tui_grid *grid, int y)
     int x = grid->width - length;
     tui_grid_put(grid, 0, y, grid->width, TUI_STRONG, "perfkit top");
     if (x > 13) {
-        char *command = prof_report_cut(model->info.command ? tui_short_command(model->info.command)
-                                                            : model->path,
-                                        (size_t)(x - 14 > 8 ? x - 14 : 8));
+        PROF_FREED char *command = prof_report_cut(
+            model->info.command ? tui_short_command(model->info.command) : model->path,
+            (size_t)(x - 14 > 8 ? x - 14 : 8));
         tui_grid_put(grid, 12, y, x - 13, TUI_NORMAL, command ? command : "");
-        free(command);
     }
     tui_grid_put(grid, x > 0 ? x : 0, y, length, app->paused ? TUI_WARN : style, right);
 }
@@ -322,7 +319,7 @@ struct pen {
 static void __attribute__((format(printf, 3, 4)))
 pen_print(struct pen *pen, enum tui_style style, const char *format, ...)
 {
-    char *text;
+    PROF_FREED char *text = NULL;
     va_list arguments;
     va_start(arguments, format);
     int length = vasprintf(&text, format, arguments);
@@ -332,7 +329,6 @@ pen_print(struct pen *pen, enum tui_style style, const char *format, ...)
         return;
     }
     pen->x += tui_grid_put(pen->grid, pen->x, pen->y, pen->grid->width - pen->x, style, text);
-    free(text);
 }
 
 static void draw_load(const struct tui_app *app, struct tui_grid *grid, int y)

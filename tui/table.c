@@ -149,35 +149,32 @@ void tui_table_format(struct tui_table *table, size_t column, const char *format
 {
     va_list arguments;
     va_start(arguments, format);
-    char *text = formatted(format, arguments);
+    PROF_FREED char *text = formatted(format, arguments);
     va_end(arguments);
     tui_table_text(table, column, text);
-    free(text);
 }
 
 void tui_table_line(struct tui_table *table, enum tui_style style, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    char *text = formatted(format, arguments);
+    PROF_FREED char *text = formatted(format, arguments);
     va_end(arguments);
     tui_table_row(table, (int64_t)table->rows.count, 0, style);
     tui_table_text(table, 0, text);
-    free(text);
 }
 
 void tui_table_note(struct tui_table *table, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    char *text = formatted(format, arguments);
+    PROF_FREED char *text = formatted(format, arguments);
     va_end(arguments);
     size_t *note = prof_array_add(&table->notes);
     if (!note || !text || !add_text(table, text, strlen(text) + 1, note)) {
         table->failed = true;
         table->notes.count -= note != NULL;
     }
-    free(text);
 }
 
 void tui_table_failure(struct tui_table *table, const struct prof_error *err)
@@ -297,7 +294,7 @@ enum prof_status tui_table_json(const struct tui_table *table, struct prof_json 
         columns[used].offset = used * sizeof(struct prof_report_value);
         from[used++] = c;
     }
-    struct prof_report_value *rows = calloc(table->order.count * used + 1, sizeof *rows);
+    PROF_FREED struct prof_report_value *rows = calloc(table->order.count * used + 1, sizeof *rows);
     if (!rows)
         return prof_fail(err, PROF_NOMEM, "out of memory for the rows of %s", name);
     for (size_t i = 0; i < table->order.count; i++)
@@ -309,7 +306,6 @@ enum prof_status tui_table_json(const struct tui_table *table, struct prof_json 
     struct prof_report_output output = {.format = PROF_REPORT_JSON, .json = json};
     enum prof_status status =
         prof_report_put_rows(&output, &described, rows, table->order.count, err);
-    free(rows);
     return status;
 }
 
@@ -354,9 +350,8 @@ static int longest_name(const struct tui_table *table, size_t column, int most)
     int longest = 0;
     for (size_t row = 0; row < table->rows.count && longest < most; row++) {
         const char *text = tui_table_text_of(table, tui_table_value(table, row, column));
-        char *clean = text ? prof_report_clean(text) : NULL; /* escapes are longer */
+        PROF_FREED char *clean = text ? prof_report_clean(text) : NULL; /* escapes are longer */
         int cells = clean ? (int)prof_report_cells(clean) + table->rows.data[row].depth * 2 : 0;
-        free(clean);
         longest = cells > longest ? cells : longest;
     }
     return longest < most ? longest : most;
@@ -427,9 +422,8 @@ static void draw_name(struct tui_grid *grid, int x, int y, int width, const stru
 {
     int indent = row->depth * 2 < width - 8 ? row->depth * 2 : width - 8;
     int room = width - (indent > 0 ? indent : 0);
-    char *fitted = text ? prof_report_fit(text, (size_t)(room > 8 ? room : 8)) : NULL;
+    PROF_FREED char *fitted = text ? prof_report_fit(text, (size_t)(room > 8 ? room : 8)) : NULL;
     tui_grid_put(grid, x + width - room, y, room, style, fitted ? fitted : "n/a");
-    free(fitted);
 }
 
 static struct prof_text number_text(const struct tui_table *table, const struct tui_value *value,
@@ -456,9 +450,8 @@ static void draw_value(const struct tui_table *table, struct tui_grid *grid, int
     else if (described->column.unit == PROF_UNIT_WORD && text && !*text)
         return; /* an empty line of a page */
     else if (described->column.unit == PROF_UNIT_WORD) {
-        char *cut = text ? prof_report_cut(text, (size_t)(width > 8 ? width : 8)) : NULL;
+        PROF_FREED char *cut = text ? prof_report_cut(text, (size_t)(width > 8 ? width : 8)) : NULL;
         tui_grid_put(grid, x, y, width, style, cut ? cut : "n/a");
-        free(cut);
     } else
         put_aligned(grid, x, y, width, false, value->kind ? style : TUI_DIM,
                     number_text(table, value, described->column.unit).text);

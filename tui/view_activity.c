@@ -358,10 +358,9 @@ void tui_fill_memory(struct tui_table *table, const struct tui_view_input *input
         tui_table_number(table, M_FREED, m->freed);
     }
     size_t count;
-    struct holder *holders = holders_of(model, &count);
+    PROF_FREED struct holder *holders = holders_of(model, &count);
     for (size_t i = 0; holders && i < count && i < LARGEST; i++)
         add_holder_row(table, input, &holders[i], (int64_t)i);
-    free(holders);
     tui_table_note(table,
                    "All processes: %s live now, most %s at %s. Set in: what holds most (by line "
                    "where call stacks were taken)",

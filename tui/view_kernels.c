@@ -68,8 +68,7 @@ double tui_per_second(const struct tui_model *model, int64_t count)
 static const struct prof_device *device_of_stream(const struct tui_model *model, int64_t stream)
 {
     const struct tui_stream *s = tui_model_stream(model, stream);
-    const struct prof_device *d = s ? tui_model_device(model, s->values.device) : NULL;
-    return d;
+    return s ? tui_model_device(model, s->values.device) : NULL;
 }
 
 static double tui_occupancy(const struct tui_model *model, const struct tui_cell *cell)
@@ -160,10 +159,9 @@ void tui_fill_kernels(struct tui_table *table, const struct tui_view_input *inpu
     size_t count = kernel_view_columns(&all);
     tui_table_begin(table, all, count);
     table->sort = TOTAL;
-    const struct tui_cell **largest = largest_cells(model);
+    PROF_FREED const struct tui_cell **largest = largest_cells(model);
     for (size_t i = 0; i < model->kernels.count; i++)
         add_kernel_row(table, input, i, largest ? largest[i] : NULL);
-    free(largest);
     if (!model->kernels.count && model->ever_read)
         tui_table_note(table, "No kernel has ended so far.");
 }
@@ -201,7 +199,8 @@ PROF_POINTER_ORDER(by_window, struct tui_cell, PROF_DESCENDING(total.sum_ns))
 
 static void show_cells(struct tui_table *table, const struct tui_model *model, uint32_t kernel)
 {
-    const struct tui_cell **list = calloc(model->cells.count + 1, sizeof(const struct tui_cell *));
+    PROF_FREED const struct tui_cell **list =
+        calloc(model->cells.count + 1, sizeof(const struct tui_cell *));
     size_t count = 0;
     for (size_t i = 0; list && i < model->cells.count; i++) {
         if (model->cells.data[i].kernel == kernel)
@@ -229,7 +228,6 @@ static void show_cells(struct tui_table *table, const struct tui_model *model, u
     }
     if (count > 20)
         tui_table_line(table, TUI_DIM, "  and %zu more", count - 20);
-    free(list);
 }
 
 static const char *extent_of(const struct tui_view_input *input)

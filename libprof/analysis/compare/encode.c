@@ -31,11 +31,10 @@ const char *prof_run_text(struct prof_run *run, const char *text, size_t length,
     if (!run->texts)
         run->texts = calloc(1, sizeof(struct prof_arena));
     /* Here and not when it is written: a run that was kept has the same names as a new one. */
-    char *clean = prof_is_utf8(text, length) ? NULL : prof_escape_utf8(text, length);
+    PROF_FREED char *clean = prof_is_utf8(text, length) ? NULL : prof_escape_utf8(text, length);
     const char *copy = NULL;
     if (run->texts && (clean || prof_is_utf8(text, length)))
         copy = prof_arena_copy(run->texts, clean ? clean : text, clean ? strlen(clean) : length);
-    free(clean);
     if (!copy)
         *failed = true;
     return copy;

@@ -109,7 +109,7 @@ double prof_iteration_sums_finish(struct prof_extract *x, struct prof_iteration_
 {
     struct prof_iteration_sum *all = sums->list.data;
     size_t count = 0;
-    double *values = malloc((sums->list.count + 1) * sizeof *values);
+    PROF_FREED double *values = malloc((sums->list.count + 1) * sizeof *values);
     struct prof_sketch sketch = {0};
     if (values && sums->list.count) {
         bool sorted = true;
@@ -124,7 +124,6 @@ double prof_iteration_sums_finish(struct prof_extract *x, struct prof_iteration_
                 values[count++] = all[i].sum;
     }
     x->failed |= !values || !prof_sketch_make(values, count, &sketch);
-    free(values);
     prof_array_free(&sums->list);
     if (!count || x->failed)
         return NAN;

@@ -77,12 +77,10 @@ static void add_iterations(struct prof_extract *x)
 {
     struct prof_iterations *it = &x->iterations;
     size_t room = it->list.count + 1, count = 0;
-    double *values = malloc(3 * room * sizeof *values);
-    struct prof_iteration *sorted = malloc(room * sizeof *sorted);
+    PROF_FREED double *values = malloc(3 * room * sizeof *values);
+    PROF_FREED struct prof_iteration *sorted = malloc(room * sizeof *sorted);
     if (!values || !sorted) {
         x->failed = true;
-        free(values);
-        free(sorted);
         return;
     }
     double *wall = values, *busy = values + room, *idle = busy + room;
@@ -104,8 +102,6 @@ static void add_iterations(struct prof_extract *x)
         if (x->to_completion)
             add_series(x, PROF_METRIC_IDLE, idle, count);
     }
-    free(values);
-    free(sorted);
 }
 
 /* ---- ranges ---------------------------------------------------------------------------------- */

@@ -248,9 +248,8 @@ bool prof_noise_judge(const struct prof_noise_input *input, struct prof_noise *r
     struct work w = {.in = input, .out = result, .units = input->base_units + input->cand_units};
     *result = (struct prof_noise){.units_df = w.units - 2, .overdispersion = 1};
     result->keys = calloc(input->keys + 1, sizeof *result->keys);
-    double *room = calloc(2 * (input->keys + w.units) + 1, sizeof *room);
+    PROF_FREED double *room = calloc(2 * (input->keys + w.units) + 1, sizeof *room);
     if (!result->keys || !room) {
-        free(room);
         free(result->keys);
         result->keys = NULL;
         return false;
@@ -278,7 +277,6 @@ bool prof_noise_judge(const struct prof_noise_input *input, struct prof_noise *r
         struct prof_noise_key *key = &result->keys[k];
         key->p = prof_t_tail(key->residual / (result->overdispersion * key->se), key->df);
     }
-    free(room);
     return true;
 }
 

@@ -208,7 +208,8 @@ bool memory_write_paths(struct prof_memory_profile *result, const uint32_t *node
                         const struct prof_launch_wrappers *wrappers)
 {
     struct text text = {.wrappers = wrappers};
-    size_t *starts = calloc(3 * result->site_count + 2 * result->failure_count + 1, sizeof *starts);
+    PROF_FREED size_t *starts =
+        calloc(3 * result->site_count + 2 * result->failure_count + 1, sizeof *starts);
     const size_t *at = starts;
     bool ok = starts && append_all(&text, result, nodes, starts);
     for (size_t i = 0; ok && i < result->site_count; i++) {
@@ -220,7 +221,6 @@ bool memory_write_paths(struct prof_memory_profile *result, const uint32_t *node
         result->failures[i].path = text.bytes.data + *at++;
         result->failures[i].brief = text.bytes.data + *at++;
     }
-    free(starts);
     result->texts = text.bytes.data;
     return ok;
 }

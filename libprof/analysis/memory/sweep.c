@@ -161,7 +161,7 @@ static int64_t start_in(const struct memory_work *w, const struct memory_item *i
 bool memory_sweep(struct memory_work *w)
 {
     struct samples samples = {0};
-    struct change *changes = calloc(2 * w->items.count + 1, sizeof *changes);
+    PROF_FREED struct change *changes = calloc(2 * w->items.count + 1, sizeof *changes);
     size_t count = 0;
     bool ok = changes && list_steps(w, &samples);
     for (size_t i = 0; ok && i < w->items.count; i++) {
@@ -176,7 +176,6 @@ bool memory_sweep(struct memory_work *w)
         walk_memory_changes(w, changes, count, &samples);
         ok = tell_growth(w, &samples);
     }
-    free(changes);
     free_samples(&samples);
     return ok;
 }

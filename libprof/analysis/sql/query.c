@@ -285,7 +285,7 @@ enum prof_status prof_sql_arrays(struct prof_sql *sql, size_t most, struct prof_
                                  struct prof_error *err)
 {
     *result = (struct prof_sql_arrays){.column_count = sql->columns};
-    struct growing *columns = calloc(sql->columns + 1, sizeof *columns);
+    PROF_FREED struct growing *columns = calloc(sql->columns + 1, sizeof *columns);
     result->columns = calloc(sql->columns + 1, sizeof *result->columns);
     enum prof_status status = columns && result->columns
                                   ? read_arrays(sql, most, columns, &result->rows, err)
@@ -301,7 +301,6 @@ enum prof_status prof_sql_arrays(struct prof_sql *sql, size_t most, struct prof_
                                     .text_count = g->lengths.count};
         prof_names_free(&g->known);
     }
-    free(columns);
     if (status)
         prof_sql_arrays_free(result);
     return status;
