@@ -77,8 +77,12 @@ enum prof_status collector_path(char out[PATH_MAX], struct prof_error *err)
                                          "../lib/*/perfkit/" NAME, NULL};
     const char *given = getenv("PERFKIT_COLLECTOR");
     if (given && *given) {
-        if (realpath(given, out) && access(out, R_OK) == 0)
-            return PROF_OK;
+        struct stat info;
+        if (realpath(given, out) && access(out, R_OK) == 0 && stat(out, &info) == 0) {
+            if (S_ISREG(info.st_mode))
+                return PROF_OK;
+            errno = S_ISDIR(info.st_mode) ? EISDIR : EINVAL;
+        }
         return prof_fail_errno(
             err, PROF_NOTFOUND,
             "PERFKIT_COLLECTOR names %s, which cannot be read (unset it, or give the path of " NAME

@@ -86,7 +86,7 @@ void collector_check_reach(void)
 {
     char path[240];
     int saved = errno;
-    if (nearest && table_path(path, sizeof path)) {
+    if (nearest && !core_in_new_sandbox() && table_path(path, sizeof path)) {
         int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
         /* What a program may that has become another user and kept its capabilities, the next one
          * may not. */
@@ -166,6 +166,10 @@ static void in_forked_child(void)
         return;
     core_window_forked();
     int saved = errno, cancel;
+    if (core_in_new_sandbox()) { /* what it calls is refused, and noted in its parent's entry */
+        errno = saved;
+        return;
+    }
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* fork is no place to end in */
     const char *command = core_command(&bytes);
     core_lifecycle_hello(state, command, bytes, LIFECYCLE_BIRTH_FORK);

@@ -262,6 +262,12 @@ bool core_start(struct core_state *state)
         return phase == CORE_READY;
     int saved = errno;
     uint32_t expected = CORE_UNBORN;
+    if (phase == CORE_UNBORN && core_in_new_sandbox()) { /* no other call may come before this one */
+        if (atomic_compare_exchange_strong(&state->phase, &expected, CORE_REFUSED))
+            core_lifecycle_refused(state, EPERM);
+        errno = saved;
+        return atomic_load(&state->phase) == CORE_READY;
+    }
     struct collector_shield shield;
     collector_shield(
         &shield); /* before the claim: a handler in between would wait for its thread */

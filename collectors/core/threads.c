@@ -88,11 +88,15 @@ void core_threads_refresh_name(struct core_state *state)
     update_thread_name(slot_of(state, tid), tid, name);
 }
 
+bool core_in_new_sandbox(void)
+{
+    return prctl(PR_GET_SECCOMP) != sandbox;
+}
+
 void core_threads_look(struct core_state *state)
 {
     int saved = errno;
-    /* A sandbox that the program's thread has entered since may answer an open by death. */
-    if (!collector_is_helper() && prctl(PR_GET_SECCOMP) != sandbox) {
+    if (!collector_is_helper() && core_in_new_sandbox()) {
         core_threads_refresh_name(state);
         errno = saved;
         return;

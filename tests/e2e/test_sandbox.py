@@ -19,6 +19,14 @@ class Sandbox(e2e.Case):
     def test_an_open_is_deadly(self):
         self.assertEqual(self.marks(self.open(self.shut_in("deadly").capture)), 20)
 
+    def test_every_call_is_deadly_before_the_first_mark(self):
+        """To make a spool would kill the program: it lives on, and the capture says what it lacks."""
+        db = self.open(self.shut_in("early").capture)
+        self.assertEqual(self.marks(db), 0)
+        notes = [note for note, in db.execute("SELECT note FROM capture_health WHERE item = 'spool refused'")]
+        self.assertEqual(len(notes), 2, "its own, and its child's: %s" % notes)
+        self.assertTrue(all("could make no spool" in note for note in notes), notes)
+
     def test_calls_are_answered_by_a_signal(self):
         db = self.open(self.shut_in("trap").capture)
         self.assertEqual(self.marks(db) + self.health(db, "range", "dropped"), 10 + 20000)

@@ -6,6 +6,7 @@ try perfkit run -o "$(printf 'n%.0s' $(seq 300))" -- echo ran 2>&1 | sed 's/n\{3
 try perfkit run --spool-dir=/no/such -- echo ran
 try perfkit run --spool-dir=/proc -- echo ran
 PERFKIT_COLLECTOR=/no/such.so try perfkit run -- echo ran
+PERFKIT_COLLECTOR=/ try perfkit run -- echo ran
 if [ "$(id -u)" = 0 ]; then
   # root may write everywhere: try as nobody
   mkdir -m 755 closed

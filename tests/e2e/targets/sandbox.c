@@ -1,6 +1,7 @@
 /* Leaves marks, shuts itself in, leaves more, and ends with status 17.
  *
  *   sandbox deadly    from now on this thread dies when it opens a file
+ *   sandbox early     before its first mark; it dies at any call that makes a spool; its child too
  *   sandbox trap      every thread's opens, stats and fallocates raise SIGSYS, which answers EPERM
  *   sandbox blocked   blocks all signals before its first mark, SIGSYS pending
  *   sandbox left      moves into another root folder and goes on for long, in bursts
@@ -70,14 +71,17 @@ static bool shut_in(size_t count, unsigned answer, unsigned flags)
            syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &program) == 0;
 }
 
-static void child(void)
+/* How it ended, as waitpid() says. */
+static int child(void)
 {
+    int status = -1;
     pid_t pid = fork();
     if (pid == 0) {
         marks(BEFORE);
         _exit(0);
     }
-    waitpid(pid, NULL, 0);
+    waitpid(pid, &status, 0);
+    return status;
 }
 
 int main(int argc, char **argv)
@@ -92,6 +96,12 @@ int main(int argc, char **argv)
         raise(SIGSYS);
         marks(BEFORE);
         return 17;
+    }
+    if (strcmp(how, "early") == 0) {
+        if (!shut_in(sizeof calls / sizeof calls[0], SECCOMP_RET_KILL_PROCESS, 0))
+            return 77;
+        marks(BEFORE);
+        return child() == 0 ? 17 : 1;
     }
     marks(BEFORE);
     if (strcmp(how, "deadly") == 0) {
