@@ -66,6 +66,7 @@ static bool append_range_node(struct prof_range_index *index, const struct prof_
         .parent = PROF_NO_RANGE,
         .group = group,
         .sequence = number,
+        .thread = (uint32_t)(thread - index->threads.data),
     };
     bool push_pop = row->depth != PROF_UNKNOWN;
     struct prof_range_lane *lane = lane_for(index, thread, node, row->domain, push_pop);
@@ -203,7 +204,8 @@ uint32_t prof_range_at(const struct prof_range_index *index, struct prof_range_l
 
 /* ---- groups ---------------------------------------------------------------------------------- */
 
-uint32_t prof_range_group_of(void *user, const struct prof_event_row *row)
+/* A prof_range_grouper; `user` is the struct prof_range_groups. */
+static uint32_t range_group_of(void *user, const struct prof_event_row *row)
 {
     struct prof_range_groups *groups = user;
     uint32_t name = prof_texts_number(&groups->texts, groups->capture, row->name);
@@ -225,9 +227,23 @@ uint32_t prof_range_group_of(void *user, const struct prof_event_row *row)
     return number;
 }
 
-void prof_range_groups_free(struct prof_range_groups *groups)
+enum prof_status prof_ranges_open(struct prof_ranges *ranges, struct prof_capture *capture,
+                                  const struct prof_filter *filter, struct prof_error *err)
 {
-    prof_array_free(&groups->list);
-    prof_map_free(&groups->by_key);
-    prof_texts_free(&groups->texts);
+    *ranges = (struct prof_ranges){.capture = capture, .names.capture = capture};
+    PROF_TRY(prof_scope_open(&ranges->scope, capture, filter, err));
+    ranges->any_time = ranges->scope;
+    ranges->any_time.by_time = false;
+    struct prof_scope places = prof_scope_of_ranges(&ranges->scope);
+    return prof_range_index_open(&ranges->index, capture, &places, range_group_of, &ranges->names,
+                                 err);
+}
+
+void prof_ranges_close(struct prof_ranges *ranges)
+{
+    prof_array_free(&ranges->names.list);
+    prof_map_free(&ranges->names.by_key);
+    prof_texts_free(&ranges->names.texts);
+    prof_range_index_close(&ranges->index);
+    prof_scope_close(&ranges->scope);
 }

@@ -16,6 +16,7 @@ struct prof_range_node {
     uint32_t parent;    /* index of the directly enclosing range of the lane, or PROF_NO_RANGE */
     uint32_t group;     /* of the caller: name, or name and domain and style */
     uint32_t sequence;  /* order of reading within its thread: outer ranges of one start first */
+    uint32_t thread;    /* index into the index' threads */
 };
 
 struct prof_range_lane {
@@ -70,8 +71,17 @@ struct prof_range_groups {
     PROF_ARRAY(struct prof_range_group) list; /* by group number */
 };
 
-/* A prof_range_grouper; `user` is the struct prof_range_groups. */
-uint32_t prof_range_group_of(void *user, const struct prof_event_row *row);
-void prof_range_groups_free(struct prof_range_groups *groups);
+/* The ranges of a filter's place with what is called in them, which may run after its time. */
+struct prof_ranges {
+    struct prof_capture *capture;
+    struct prof_scope scope, any_time;
+    struct prof_range_groups names; /* of which the index' nodes are */
+    struct prof_range_index index;
+};
+
+/* Close it also after a failure. */
+enum prof_status prof_ranges_open(struct prof_ranges *ranges, struct prof_capture *capture,
+                                  const struct prof_filter *filter, struct prof_error *err);
+void prof_ranges_close(struct prof_ranges *ranges);
 
 #endif

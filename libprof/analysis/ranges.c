@@ -23,12 +23,9 @@ struct group {
 };
 
 struct work {
-    struct prof_capture *capture;
-    struct prof_scope scope;
-    struct prof_range_groups names;
+    struct prof_ranges ranges;
     struct group *groups; /* per group of names */
     struct prof_spread_budget budget;
-    struct prof_range_index index;
     struct device_work *device; /* per range of the index */
     struct prof_energy_counters energy;
 };
@@ -47,10 +44,10 @@ static bool add_range_operation(void *user, const struct prof_event_row *op)
     struct work *w = user;
     if (op->call_ns == PROF_UNKNOWN)
         return true;
-    struct prof_range_thread *thread = prof_range_thread(&w->index, op->thread);
+    struct prof_range_thread *thread = prof_range_thread(&w->ranges.index, op->thread);
     int64_t duration = op->duration_ns == PROF_UNKNOWN ? 0 : op->duration_ns;
     for (size_t i = 0; thread && i < thread->lanes.count; i++) {
-        uint32_t node = prof_range_at(&w->index, &thread->lanes.data[i], op->call_ns);
+        uint32_t node = prof_range_at(&w->ranges.index, &thread->lanes.data[i], op->call_ns);
         if (node == PROF_NO_RANGE)
             continue;
         struct device_work *d = &w->device[node];
@@ -96,19 +93,19 @@ static struct prof_energy range_energy(const struct work *w, struct group *g)
  * its parent. A name that is nested in itself counts an operation once per range, as documented. */
 static bool sum_range_work(struct work *w)
 {
-    for (size_t i = w->index.nodes.count; i-- > 0;) {
-        const struct prof_range_node *node = &w->index.nodes.data[i];
+    for (size_t i = w->ranges.index.nodes.count; i-- > 0;) {
+        const struct prof_range_node *node = &w->ranges.index.nodes.data[i];
         const struct device_work *mine = &w->device[i];
         struct group *g = &w->groups[node->group];
         int64_t length =
             node->end == INT64_MAX ? PROF_UNKNOWN : prof_subtract(node->end, node->begin);
-        bool counted = prof_scope_time(&w->scope, node->begin);
+        bool counted = prof_scope_time(&w->ranges.scope, node->begin);
         if (node->parent != PROF_NO_RANGE) {
             add_device_work(&w->device[node->parent], mine);
-            const struct prof_range_node *parent = &w->index.nodes.data[node->parent];
+            const struct prof_range_node *parent = &w->ranges.index.nodes.data[node->parent];
             struct group *outer = &w->groups[parent->group];
             if (length != PROF_UNKNOWN && parent->end != INT64_MAX &&
-                prof_scope_time(&w->scope, parent->begin))
+                prof_scope_time(&w->ranges.scope, parent->begin))
                 outer->self_ns = prof_subtract(outer->self_ns, length);
         }
         if (!counted)
@@ -132,14 +129,14 @@ PROF_ORDER(by_range_sum, struct prof_range_row,
 
 static bool make_range_rows(struct work *w, struct prof_range_summary *result)
 {
-    size_t count = w->names.list.count;
+    size_t count = w->ranges.names.list.count;
     if (!count)
         return true;
     result->rows = calloc(count, sizeof *result->rows);
     if (!result->rows)
         return false;
     for (size_t i = 0; i < count; i++) {
-        const struct prof_range_group *name = &w->names.list.data[i];
+        const struct prof_range_group *name = &w->ranges.names.list.data[i];
         struct group *g = &w->groups[i];
         if (!g->duration.count && !g->open)
             continue; /* all before or after the filter's time */
@@ -173,44 +170,36 @@ static bool make_range_rows(struct work *w, struct prof_range_summary *result)
 
 static enum prof_status scan_ranges(struct work *w, struct prof_error *err)
 {
-    struct prof_scope places = prof_scope_of_ranges(&w->scope);
-    enum prof_status status =
-        prof_range_index_open(&w->index, w->capture, &places, prof_range_group_of, &w->names, err);
-    if (!status && (!(w->device = calloc(w->index.nodes.count + 1, sizeof *w->device)) ||
-                    !(w->groups = calloc(w->names.list.count + 1, sizeof *w->groups))))
-        status = prof_out_of_memory(err);
-    if (!status && w->index.nodes.count) {
-        struct prof_scope any_time = w->scope;
-        any_time.by_time = false;
-        struct prof_event_query query = {.tables = PROF_OPS_DEVICE,
-                                         .fields = PROF_FIELD(DURATION) | PROF_FIELD(THREAD) |
-                                                   PROF_FIELD(LAUNCH),
-                                         .scope = &any_time};
-        status = prof_event_rows(w->capture, &query, add_range_operation, w, err);
-    }
-    return status;
+    struct prof_ranges *ranges = &w->ranges;
+    w->device = calloc(ranges->index.nodes.count + 1, sizeof *w->device);
+    w->groups = calloc(ranges->names.list.count + 1, sizeof *w->groups);
+    if (!w->device || !w->groups)
+        return prof_out_of_memory(err);
+    struct prof_event_query query = {.tables = ranges->index.nodes.count ? PROF_OPS_DEVICE : 0,
+                                     .fields = PROF_FIELD(DURATION) | PROF_FIELD(THREAD) |
+                                               PROF_FIELD(LAUNCH),
+                                     .scope = &ranges->any_time};
+    PROF_TRY(prof_event_rows(ranges->capture, &query, add_range_operation, w, err));
+    return prof_energy_read(ranges->capture, &w->energy, err);
 }
 
 enum prof_status prof_range_summary(struct prof_capture *capture, const struct prof_filter *filter,
                                     struct prof_range_summary *result, struct prof_error *err)
 {
-    struct work w = {.capture = capture, .names.capture = capture};
+    struct work w = {.groups = NULL};
     *result = (struct prof_range_summary){.wall_ns = prof_wall_ns(capture, filter)};
-    enum prof_status status = prof_scope_open(&w.scope, capture, filter, err);
+    enum prof_status status = prof_ranges_open(&w.ranges, capture, filter, err);
     status = status ?: scan_ranges(&w, err);
-    status = status ?: prof_energy_read(capture, &w.energy, err);
     if (!status && (!sum_range_work(&w) || !make_range_rows(&w, result)))
         status = prof_out_of_memory(err);
-    for (size_t i = 0; w.groups && i < w.names.list.count; i++) {
+    for (size_t i = 0; w.groups && i < w.ranges.names.list.count; i++) {
         prof_gather_free(&w.groups[i].duration);
         prof_array_free(&w.groups[i].times);
     }
     free(w.groups);
-    prof_range_groups_free(&w.names);
-    prof_range_index_close(&w.index);
+    prof_ranges_close(&w.ranges);
     free(w.device);
     prof_energy_free(&w.energy);
-    prof_scope_close(&w.scope);
     return status;
 }
 

@@ -36,14 +36,9 @@ struct group {
 };
 
 struct work {
-    struct prof_capture *capture;
-    struct prof_scope scope;
-    struct prof_scope
-        any_time; /* of a time filter the ranges know: what they called may run later */
-    struct prof_range_groups names;
+    struct prof_ranges ranges;
     struct group *groups; /* per group of names */
     uint64_t visits;
-    struct prof_range_index index;
     struct prof_declared declared;
     struct prof_roofline_counters counters;
     struct prof_names kernel_names; /* one number for each, to recognise mixed declarations */
@@ -58,9 +53,10 @@ static void for_ranges(struct work *w, uint32_t node,
                        void (*visit)(struct group *group, const void *what), const void *what)
 {
     uint64_t number = ++w->visits;
-    for (uint32_t n = node; n != PROF_NO_RANGE; n = w->index.nodes.data[n].parent) {
-        struct group *group = &w->groups[w->index.nodes.data[n].group];
-        if (group->visit != number && prof_scope_time(&w->scope, w->index.nodes.data[n].begin)) {
+    for (uint32_t n = node; n != PROF_NO_RANGE; n = w->ranges.index.nodes.data[n].parent) {
+        struct group *group = &w->groups[w->ranges.index.nodes.data[n].group];
+        if (group->visit != number &&
+            prof_scope_time(&w->ranges.scope, w->ranges.index.nodes.data[n].begin)) {
             group->visit = number;
             visit(group, what);
         }
@@ -85,13 +81,14 @@ struct seen_op {
 /* Of a kernel's name, looked at once for each configuration. */
 static bool kernel_is_narrow(struct work *w, const struct prof_event_row *op)
 {
-    size_t at = prof_config_index(w->capture, op->config);
+    size_t at = prof_config_index(w->ranges.capture, op->config);
     if (op->kind != PROF_OP_KERNEL || at == SIZE_MAX)
         return false;
     if (w->precision[at] == NOT_ASKED)
         w->precision[at] =
-            prof_name_precision(w->capture->configs.data[at].name) == PROF_PRECISION_NARROW ? NARROW
-                                                                                            : WIDE;
+            prof_name_precision(w->ranges.capture->configs.data[at].name) == PROF_PRECISION_NARROW
+                ? NARROW
+                : WIDE;
     return w->precision[at] == NARROW;
 }
 
@@ -130,7 +127,7 @@ static void count_range_operation(struct group *g, const void *what)
 
 static uint32_t kernel_number(struct work *w, const struct prof_event_row *op)
 {
-    const struct prof_config *config = prof_config(w->capture, op->config);
+    const struct prof_config *config = prof_config(w->ranges.capture, op->config);
     const char *name = config && config->name ? config->name : "";
     bool fresh;
     return prof_names_number(&w->kernel_names, name, strlen(name), &fresh);
@@ -156,18 +153,19 @@ static bool add_roofline_operation(void *user, const struct prof_event_row *op)
     if (!declare(w, op))
         return false;
     struct prof_range_thread *thread =
-        op->in_scope ? prof_range_thread(&w->index, op->thread) : NULL;
-    const struct prof_stream *stream = prof_stream(w->capture, op->stream);
-    const struct prof_device *device = stream ? prof_device(w->capture, stream->device) : NULL;
+        op->in_scope ? prof_range_thread(&w->ranges.index, op->thread) : NULL;
+    const struct prof_stream *stream = prof_stream(w->ranges.capture, op->stream);
+    const struct prof_device *device =
+        stream ? prof_device(w->ranges.capture, stream->device) : NULL;
     struct seen_op seen = {op, device ? device->physical : NO_DEVICE, NULL,
                            kernel_is_narrow(w, op)};
     struct prof_roofline_rates rates;
     if (op->kind == PROF_OP_KERNEL && w->counters.summary.count &&
-        prof_roofline_counted(&w->counters, NULL, prof_config(w->capture, op->config), seen.device,
-                              &rates))
+        prof_roofline_counted(&w->counters, NULL, prof_config(w->ranges.capture, op->config),
+                              seen.device, &rates))
         seen.rates = &rates;
     for (size_t i = 0; thread && i < thread->lanes.count; i++) {
-        uint32_t node = prof_range_at(&w->index, &thread->lanes.data[i], op->call_ns);
+        uint32_t node = prof_range_at(&w->ranges.index, &thread->lanes.data[i], op->call_ns);
         if (node == PROF_NO_RANGE)
             continue;
         for_ranges(w, node, count_range_operation, &seen);
@@ -209,9 +207,9 @@ static bool sweep_op(void *user, const struct prof_event_row *op)
         return true;
     struct interval interval = {kernel ? KERNELS : TRANSFERS, op->start_ns,
                                 prof_add(op->start_ns, op->duration_ns), &failed};
-    struct prof_range_thread *thread = prof_range_thread(&w->index, op->thread);
+    struct prof_range_thread *thread = prof_range_thread(&w->ranges.index, op->thread);
     for (size_t i = 0; thread && i < thread->lanes.count; i++) {
-        uint32_t node = prof_range_at(&w->index, &thread->lanes.data[i], op->call_ns);
+        uint32_t node = prof_range_at(&w->ranges.index, &thread->lanes.data[i], op->call_ns);
         if (node != PROF_NO_RANGE)
             for_ranges(w, node, sweep_group, &interval);
     }
@@ -220,25 +218,25 @@ static bool sweep_op(void *user, const struct prof_event_row *op)
 
 static enum prof_status measure_busy(struct work *w, struct prof_error *err)
 {
-    for (size_t i = 0; i < w->names.list.count; i++)
+    for (size_t i = 0; i < w->ranges.names.list.count; i++)
         prof_sweep_open(&w->groups[i].sweep, add_busy_span, &w->groups[i]);
     struct prof_event_query query = {.tables = PROF_OPS_DEVICE,
                                      .fields = OPERATION_FIELDS,
-                                     .scope = &w->any_time,
+                                     .scope = &w->ranges.any_time,
                                      .started = true,
                                      .in_order = true};
-    enum prof_status status = prof_event_rows(w->capture, &query, sweep_op, w, err);
-    for (size_t i = 0; i < w->names.list.count; i++)
+    enum prof_status status = prof_event_rows(w->ranges.capture, &query, sweep_op, w, err);
+    for (size_t i = 0; i < w->ranges.names.list.count; i++)
         prof_sweep_close(&w->groups[i].sweep);
     return status;
 }
 
 static void measure_lengths(struct work *w)
 {
-    for (size_t i = 0; i < w->index.nodes.count; i++) {
-        const struct prof_range_node *node = &w->index.nodes.data[i];
+    for (size_t i = 0; i < w->ranges.index.nodes.count; i++) {
+        const struct prof_range_node *node = &w->ranges.index.nodes.data[i];
         struct group *g = &w->groups[node->group];
-        if (node->end == INT64_MAX || !prof_scope_time(&w->scope, node->begin))
+        if (node->end == INT64_MAX || !prof_scope_time(&w->ranges.scope, node->begin))
             continue;
         g->count++;
         g->time_ns = prof_add(g->time_ns, prof_subtract(node->end, node->begin));
@@ -255,7 +253,7 @@ static void add_work(struct group *g, const void *what)
 /* The range that is the declaration itself. */
 static void mark_declaring(struct work *w, const struct prof_declaration *d, uint32_t node)
 {
-    const struct prof_range_node *n = &w->index.nodes.data[node];
+    const struct prof_range_node *n = &w->ranges.index.nodes.data[node];
     if (n->begin != d->begin || n->end != d->end)
         return;
     struct group *g = &w->groups[n->group];
@@ -267,9 +265,9 @@ static void share_range_declarations(struct work *w)
 {
     for (size_t i = 0; i < w->declared.list.count; i++) {
         const struct prof_declaration *d = &w->declared.list.data[i];
-        struct prof_range_thread *thread = prof_range_thread(&w->index, d->thread);
+        struct prof_range_thread *thread = prof_range_thread(&w->ranges.index, d->thread);
         for (size_t l = 0; thread && l < thread->lanes.count; l++) {
-            uint32_t node = prof_range_at(&w->index, &thread->lanes.data[l], d->begin);
+            uint32_t node = prof_range_at(&w->ranges.index, &thread->lanes.data[l], d->begin);
             if (node == PROF_NO_RANGE)
                 continue;
             mark_declaring(w, d, node);
@@ -310,8 +308,8 @@ static void finish_group(struct work *w, size_t number, struct prof_roofline *re
     const struct group *g = &w->groups[number];
     struct prof_roofline_point *point = &result->points[result->count++];
     *point = prof_roofline_blank();
-    point->name = w->names.list.data[number].name;
-    point->domain = w->names.list.data[number].domain;
+    point->name = w->ranges.names.list.data[number].name;
+    point->domain = w->ranges.names.list.data[number].domain;
     point->device = g->device > 0 ? g->device : 0;
     point->count = g->count;
     point->time_ns = g->time_ns;
@@ -332,16 +330,17 @@ static void finish_group(struct work *w, size_t number, struct prof_roofline *re
     prof_roofline_declared(point, &g->work);
     if (g->counted_ns > 0 && (double)g->counted_ns >= MOSTLY * (double)g->kernel_sum_ns)
         count_bytes(point, g);
-    prof_roofline_place(point, &facts, &result->ceilings, prof_device(w->capture, point->device));
+    prof_roofline_place(point, &facts, &result->ceilings,
+                        prof_device(w->ranges.capture, point->device));
 }
 
 /* Declarations of one kernel each stand in the roofline of kernels already. */
 static bool make_range_points(struct work *w, struct prof_roofline *result)
 {
-    if (!w->names.list.count)
+    if (!w->ranges.names.list.count)
         return true;
-    result->points = calloc(w->names.list.count, sizeof *result->points);
-    for (size_t i = 0; result->points && i < w->names.list.count; i++) {
+    result->points = calloc(w->ranges.names.list.count, sizeof *result->points);
+    for (size_t i = 0; result->points && i < w->ranges.names.list.count; i++) {
         const struct group *g = &w->groups[i];
         if (g->count && !(g->declares && !g->declares_more))
             finish_group(w, i, result);
@@ -351,32 +350,26 @@ static bool make_range_points(struct work *w, struct prof_roofline *result)
 
 static enum prof_status gather_range_roofline(struct work *w, struct prof_error *err)
 {
-    struct prof_scope places = prof_scope_of_ranges(&w->scope);
-    enum prof_status status =
-        prof_range_index_open(&w->index, w->capture, &places, prof_range_group_of, &w->names, err);
-    if (!status && !(w->groups = calloc(w->names.list.count + 1, sizeof *w->groups)))
-        status = prof_out_of_memory(err);
-    status = status ?: prof_declared_open(&w->declared, w->capture, err);
-    struct prof_event_query query = {
-        .tables = PROF_OPS_DEVICE, .fields = OPERATION_FIELDS, .scope = &w->any_time, .mark = true};
-    if (!status && w->index.nodes.count)
-        status = prof_event_rows(w->capture, &query, add_roofline_operation, w, err);
-    if (!status && w->index.nodes.count)
-        status = measure_busy(w, err);
-    return status;
+    struct prof_event_query query = {.tables = PROF_OPS_DEVICE,
+                                     .fields = OPERATION_FIELDS,
+                                     .scope = &w->ranges.any_time,
+                                     .mark = true};
+    w->groups = calloc(w->ranges.names.list.count + 1, sizeof *w->groups);
+    if (!w->precision || !w->groups)
+        return prof_out_of_memory(err);
+    PROF_TRY(prof_declared_open(&w->declared, w->ranges.capture, err));
+    if (!w->ranges.index.nodes.count)
+        return PROF_OK;
+    PROF_TRY(prof_event_rows(w->ranges.capture, &query, add_roofline_operation, w, err));
+    return measure_busy(w, err);
 }
 
 enum prof_status prof_roofline_ranges(struct prof_capture *capture,
                                       const struct prof_filter *filter,
                                       struct prof_roofline *result, struct prof_error *err)
 {
-    struct work w = {.capture = capture, .names.capture = capture};
-    w.precision = calloc(capture->configs.count + 1, sizeof *w.precision);
-    enum prof_status status = prof_scope_open(&w.scope, capture, filter, err);
-    w.any_time = w.scope;
-    w.any_time.by_time = false;
-    if (!status && !w.precision)
-        status = prof_out_of_memory(err);
+    struct work w = {.precision = calloc(capture->configs.count + 1, sizeof *w.precision)};
+    enum prof_status status = prof_ranges_open(&w.ranges, capture, filter, err);
     if (!status)
         status = prof_roofline_counters_open(&w.counters, capture, filter, PROF_BY_CONFIG, err);
     status = status ?: gather_range_roofline(&w, err);
@@ -390,9 +383,7 @@ enum prof_status prof_roofline_ranges(struct prof_capture *capture,
     prof_names_free(&w.kernel_names);
     prof_roofline_counters_close(&w.counters);
     prof_declared_close(&w.declared);
-    prof_range_index_close(&w.index);
     free(w.groups);
-    prof_range_groups_free(&w.names);
-    prof_scope_close(&w.scope);
+    prof_ranges_close(&w.ranges);
     return status;
 }

@@ -10,50 +10,10 @@
 #include "libprof/base/saturate.h"
 #include "libprof/include/prof_stats.h"
 
-struct ranges {
-    struct prof_capture *capture;
-    struct prof_scope scope;
-    struct prof_range_groups names;
-    struct prof_range_index index;
-    int64_t *threads; /* per range of the index: prof_thread.id */
-};
-
-static enum prof_status give_threads(struct ranges *r, struct prof_error *err)
-{
-    r->threads = calloc(r->index.nodes.count + 1, sizeof *r->threads);
-    if (!r->threads)
-        return prof_out_of_memory(err);
-    for (size_t t = 0; t < r->index.threads.count; t++) {
-        const struct prof_range_thread *thread = &r->index.threads.data[t];
-        for (size_t l = 0; l < thread->lanes.count; l++)
-            for (size_t i = 0; i < thread->lanes.data[l].count; i++)
-                r->threads[thread->lanes.data[l].nodes[i]] = thread->thread;
-    }
-    return PROF_OK;
-}
-
-/* Read the ranges. */
-static enum prof_status open_stat_ranges(struct ranges *r, struct prof_error *err)
-{
-    struct prof_scope places = prof_scope_of_ranges(&r->scope);
-    r->names.capture = r->capture;
-    PROF_TRY(
-        prof_range_index_open(&r->index, r->capture, &places, prof_range_group_of, &r->names, err));
-    return give_threads(r, err);
-}
-
-static void close_ranges(struct ranges *r)
-{
-    free(r->threads);
-    prof_range_groups_free(&r->names);
-    prof_range_index_close(&r->index);
-    prof_scope_close(&r->scope);
-}
-
 /* ---- instances ------------------------------------------------------------------------------- */
 
 struct instances {
-    struct ranges ranges;
+    struct prof_ranges ranges;
     struct prof_range_instance *rows; /* per range of the index */
 };
 
@@ -93,14 +53,16 @@ static void describe_instance(struct instances *w, size_t i)
 {
     const struct prof_range_node *node = &w->ranges.index.nodes.data[i];
     const struct prof_range_group *group = &w->ranges.names.list.data[node->group];
-    const struct prof_thread *thread = prof_thread(w->ranges.capture, w->ranges.threads[i]);
+    int64_t id = w->ranges.index.threads.data[node->thread].thread;
+    const struct prof_thread *thread = prof_thread(w->ranges.capture, id);
     struct prof_range_instance *row = &w->rows[i];
     *row = (struct prof_range_instance){
         .name = group->name,
         .domain = group->domain,
         .style = group->style,
+        .group = node->group,
         .process = thread ? thread->process : 0,
-        .thread = w->ranges.threads[i],
+        .thread = id,
         .start_ns = node->begin,
         .duration_ns =
             node->end == INT64_MAX ? PROF_UNKNOWN : prof_subtract(node->end, node->begin),
@@ -120,21 +82,17 @@ static void describe_instance(struct instances *w, size_t i)
 
 static enum prof_status read_range_instances(struct instances *w, struct prof_error *err)
 {
-    enum prof_status status = open_stat_ranges(&w->ranges, err);
-    if (status)
-        return status;
     size_t count = w->ranges.index.nodes.count;
+    enum prof_status status = PROF_OK;
     w->rows = calloc(count + 1, sizeof *w->rows);
     if (!w->rows)
         return prof_out_of_memory(err);
     for (size_t i = 0; i < count; i++)
         describe_instance(w, i);
-    struct prof_scope any_time = w->ranges.scope;
-    any_time.by_time = false;
     struct prof_event_query query = {.tables = PROF_OPS_DEVICE,
                                      .fields = PROF_FIELD(START) | PROF_FIELD(DURATION) |
                                                PROF_FIELD(THREAD) | PROF_FIELD(LAUNCH),
-                                     .scope = &any_time};
+                                     .scope = &w->ranges.any_time};
     if (count)
         status = prof_event_rows(w->ranges.capture, &query, project_op, w, err);
     for (size_t i = count; i-- > 0;) { /* children stand after their parents */
@@ -150,9 +108,9 @@ enum prof_status prof_range_instances(struct prof_capture *capture,
                                       const struct prof_filter *filter,
                                       struct prof_range_instances *result, struct prof_error *err)
 {
-    struct instances w = {.ranges.capture = capture};
+    struct instances w = {.rows = NULL};
     *result = (struct prof_range_instances){0};
-    enum prof_status status = prof_scope_open(&w.ranges.scope, capture, filter, err);
+    enum prof_status status = prof_ranges_open(&w.ranges, capture, filter, err);
     status = status ?: read_range_instances(&w, err);
     if (status) {
         free(w.rows);
@@ -160,7 +118,7 @@ enum prof_status prof_range_instances(struct prof_capture *capture,
         result->rows = w.rows;
         result->count = w.ranges.index.nodes.count;
     }
-    close_ranges(&w.ranges);
+    prof_ranges_close(&w.ranges);
     return status;
 }
 
@@ -174,30 +132,14 @@ struct projection {
     int64_t range_ns, operations, levels, children;
 };
 
-/* Instances name their group by its two texts; texts of equal content may differ in address. */
-static struct projection *projection_of(struct prof_groups *projections,
-                                        const struct prof_range_instance *row)
-{
-    const char *name = row->name ? row->name : "", *domain = row->domain ? row->domain : "";
-    size_t names = strlen(name), domains = strlen(domain);
-    PROF_FREED char *key = malloc(names + domains + 4);
-    if (!key)
-        return NULL;
-    key[0] = (char)('0' + (row->style == PROF_RANGE_START_END) + 2 * !row->name + 4 * !row->domain);
-    memcpy(key + 1, domain, domains + 1);
-    memcpy(key + domains + 2, name, names + 1);
-    bool fresh;
-    struct projection *group = prof_group_of_bytes(projections, key, names + domains + 2, &fresh);
-    if (group && fresh)
-        group->first = row;
-    return group;
-}
-
 static bool add_instance(struct prof_groups *projections, const struct prof_range_instance *row)
 {
-    struct projection *group = projection_of(projections, row);
+    bool fresh;
+    struct projection *group = prof_group_of_number(projections, row->group, &fresh);
     if (!group)
         return false;
+    if (fresh)
+        group->first = row;
     prof_measure(projections, &group->projected, row->projected_ns);
     if (row->duration_ns != PROF_UNKNOWN)
         group->range_ns = prof_add(group->range_ns, row->duration_ns);
@@ -275,7 +217,7 @@ struct kernel_group {
 };
 
 struct kernels {
-    struct ranges ranges;
+    struct prof_ranges ranges;
     struct prof_texts names;
     struct prof_groups groups;
     uint32_t *ordinals; /* per range of the index: which instance of its group it is */
@@ -375,12 +317,11 @@ static enum prof_status read_range_kernels(struct kernels *w, struct prof_error 
                                                PROF_FIELD(THREAD) | PROF_FIELD(CONFIG) |
                                                PROF_FIELD(LAUNCH),
                                      .scope = &w->ranges.scope};
-    enum prof_status status = open_stat_ranges(&w->ranges, err);
-    if (!status && !number_instances(w))
-        status = prof_out_of_memory(err);
-    if (!status && w->ranges.index.nodes.count)
-        status = prof_event_rows(w->ranges.capture, &query, add_kernel_op, w, err);
-    return status;
+    if (!number_instances(w))
+        return prof_out_of_memory(err);
+    if (!w->ranges.index.nodes.count)
+        return PROF_OK;
+    return prof_event_rows(w->ranges.capture, &query, add_kernel_op, w, err);
 }
 
 enum prof_status prof_range_kernel_summary(struct prof_capture *capture,
@@ -388,9 +329,9 @@ enum prof_status prof_range_kernel_summary(struct prof_capture *capture,
                                            struct prof_range_kernel_summary *result,
                                            struct prof_error *err)
 {
-    struct kernels w = {.ranges.capture = capture, .groups = PROF_GROUPS(struct kernel_group, 1)};
+    struct kernels w = {.groups = PROF_GROUPS(struct kernel_group, 1)};
     *result = (struct prof_range_kernel_summary){0};
-    enum prof_status status = prof_scope_open(&w.ranges.scope, capture, filter, err);
+    enum prof_status status = prof_ranges_open(&w.ranges, capture, filter, err);
     status = status ?: read_range_kernels(&w, err);
     if (!status && !make_kernel_rows(&w, result))
         status = prof_out_of_memory(err);
@@ -399,7 +340,7 @@ enum prof_status prof_range_kernel_summary(struct prof_capture *capture,
     prof_groups_free(&w.groups);
     prof_texts_free(&w.names);
     free(w.ordinals);
-    close_ranges(&w.ranges);
+    prof_ranges_close(&w.ranges);
     return status;
 }
 

@@ -118,6 +118,7 @@ struct prof_range_instance {
      * ranges nested in it; projected: first start to last end of them. */
     int64_t operations;
     int64_t projected_start_ns, projected_ns; /* PROF_UNKNOWN without operations */
+    uint32_t group;                           /* the same for all of its name, domain and style */
 };
 
 struct prof_range_instances {
