@@ -197,8 +197,8 @@ static int compare_commands(const struct options *args, const struct gate_config
     struct prof_comparison result = {0};
     struct prof_error err = {0};
     enum prof_status status = gate_record_open(&recorder, "ab", &args->gate, args->keep, &err);
-    status = status ? status : warm_up(&recorder, args, warmup, &err);
-    status = status ? status : compare_recorded(&recorder, args, config, sides, &result, &err);
+    status = status ?: warm_up(&recorder, args, warmup, &err);
+    status = status ?: compare_recorded(&recorder, args, config, sides, &result, &err);
     cli_wipe_progress();
     if (status)
         cli_say("ab", "%s%s%s", label ? label : "", label ? ": " : "", err.message);

@@ -110,7 +110,7 @@ static enum prof_status save_runs(struct call *call, const struct gate_runs *run
     size_t added = 0;
     PROF_TRY(gate_runs_session(runs, call->args->label, &session, call->err));
     enum prof_status status = open_baseline_file(call, true, &file);
-    status = status ? status : prof_baseline_append(file, name, &session, 1, &added, call->err);
+    status = status ?: prof_baseline_append(file, name, &session, 1, &added, call->err);
     prof_baseline_close(file);
     prof_baseline_session_free(&session);
     if (!status && added < runs->count && !call->args->quiet)
@@ -444,7 +444,7 @@ static int import_all(struct call *call)
         status = prof_fail(call->err, PROF_INVALID,
                            "%s holds %zu baselines, which one name cannot take: leave NAME out",
                            call->values[0], names.count);
-    status = status ? status : open_baseline_file(call, true, &to);
+    status = status ?: open_baseline_file(call, true, &to);
     for (size_t i = 0; !status && i < names.count; i++) {
         const char *name = names.rows[i].name;
         struct prof_baseline baseline;

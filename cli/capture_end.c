@@ -157,8 +157,7 @@ bool capture_end(struct capture_end *end)
 {
     struct prof_error err = {0};
     enum prof_status status = finish_ingest(end, &err);
-    if (!status)
-        status = publish_capture(end, &err);
+    status = status ?: publish_capture(end, &err);
     prof_store_close(end->store);
     end->store = NULL;
     if (status) {

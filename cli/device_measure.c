@@ -215,7 +215,7 @@ static enum prof_status measure_ceilings(struct device_entry *entry,
     enum prof_status status = tool_arguments(entry, request, NULL, &arguments, err);
     if (!status && request->against_libraries)
         add_tool_argument(&arguments, "--against-libraries");
-    status = status ? status : start_tool(&arguments, &child, &lines, err);
+    status = status ?: start_tool(&arguments, &child, &lines, err);
     if (status)
         return status;
     int ending = read_tool(child, lines, read_result, &reading);

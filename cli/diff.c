@@ -64,7 +64,7 @@ static enum prof_status flamegraph(const struct options *args, char *const files
                          "give another name",
                          path);
     enum prof_status status = prof_open(files[0], &pair.captures[0], err);
-    status = status ? status : prof_open(files[1], &pair.captures[1], err);
+    status = status ?: prof_open(files[1], &pair.captures[1], err);
     for (int i = 0; !status && i < 2 && (iterations.iteration || iterations.skips); i++)
         status = prof_iterations_check(pair.captures[i], &iterations, err);
     if (!status && !strcmp(path, "-")) {
@@ -136,7 +136,7 @@ static int diff_run(const struct cli_command *command, void *given,
         status = flamegraph(args, files, err);
     } else {
         status = compare_files(args, files, sides, &result, err);
-        status = status ? status : write_diff_report(args, files, &result, err);
+        status = status ?: write_diff_report(args, files, &result, err);
     }
     (void)command;
     prof_comparison_free(&result);

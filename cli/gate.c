@@ -348,7 +348,7 @@ static int run_gate(const struct options *args, const struct gate_config *config
     size_t given = sides->cand.count;
     if (args->rerun)
         status = gate_record_open(&recorder, "gate", &args->gate, args->keep, &err);
-    status = status ? status : compare_with_baseline(args, config, &recorder, sides, &result, &err);
+    status = status ?: compare_with_baseline(args, config, &recorder, sides, &result, &err);
     cli_wipe_progress();
     if (status)
         cli_say("gate", "%s", err.message);
@@ -397,7 +397,7 @@ static int gate_run(const struct cli_command *command, void *given,
     struct sides sides = {0};
     enum prof_status status = load_baseline(args, &config, &sides, err);
     struct prof_run_options iterations = gate_iterations(&args->gate);
-    status = status ? status : load_files(operands, &iterations, &sides, err);
+    status = status ?: load_files(operands, &iterations, &sides, err);
     if (!status)
         exit_status = run_gate(args, &config, &sides);
     gate_runs_free(&sides.base);

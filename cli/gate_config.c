@@ -410,7 +410,7 @@ static enum prof_status use_settings(struct gate_config *config, struct prof_err
     enum prof_status status = m.rules ? check_sections(&m) : prof_out_of_memory(err);
     for (size_t i = 0; !status && i < settings->sections.count; i++)
         m.rules[i] = nothing;
-    status = status ? status : read_keys(&m);
+    status = status ?: read_keys(&m);
     for (size_t pass = 0; !status && pass < sizeof order / sizeof order[0]; pass++)
         for (unsigned i = 0; !status && i < settings->sections.count; i++)
             if (section_scope(&settings->sections.data[i]) & order[pass])
@@ -445,7 +445,7 @@ enum prof_status gate_config_read(const char *path, const char *baselines,
         snprintf(config->path, sizeof config->path, "%s", path);
     if (path || project_find(GATE_CONFIG_NAME, config->path, sizeof config->path)) {
         status = settings_read(config->path, &config->settings, err);
-        status = status ? status : use_settings(config, err);
+        status = status ?: use_settings(config, err);
     }
     find_baselines(baselines, config);
     if (status)

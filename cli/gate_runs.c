@@ -380,9 +380,8 @@ enum prof_status gate_record(struct gate_recorder *recorder, const char *name, u
     char *const argv[] = {"/proc/self/exe", "run", "--quiet",    "-o", path, "--",
                           "/bin/sh",        "-c",  (char *)line, NULL};
     enum prof_status status = prepare_for_run(recorder, err);
-    status = status ? status : run_to_end(recorder, argv, line, err);
-    if (!status)
-        status = gate_runs_add_capture(runs, path, iterations, session, err);
+    status = status ?: run_to_end(recorder, argv, line, err);
+    status = status ?: gate_runs_add_capture(runs, path, iterations, session, err);
     if (!recorder->keep)
         unlink(path);
     capture = NULL;

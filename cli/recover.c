@@ -291,8 +291,7 @@ static enum prof_status find_capture(struct recover *recover, const char *path,
                                      struct prof_error *err)
 {
     enum prof_status status = spool_folder_adopt(&recover->spool, path, err);
-    if (!status)
-        status = choose_output(recover, err);
+    status = status ?: choose_output(recover, err);
     if (status || !is_anothers(recover, recover->capture.live))
         return status;
     if (!recover->options.output)

@@ -525,8 +525,7 @@ static int report_run(const struct cli_command *command, void *given,
     enum prof_status status = cli_open_capture(
         command->name, operands->count ? operands->values[operands->count - 1] : NULL, &one.capture,
         err);
-    if (!status)
-        status = cli_filter_find(one.capture, &args->filter, &one.filter, err);
+    status = status ?: cli_filter_find(one.capture, &args->filter, &one.filter, err);
     for (size_t i = 0; i < count && !status; i++) {
         status = prof_open(operands->values[i], &chosen[i].capture, err);
         if (!status)

@@ -270,7 +270,7 @@ static enum prof_status make_capture(struct run *run, const char *subject, struc
     struct prof_moment start = prof_moment_now();
     enum prof_status status = spool_folder_write_capture(&run->spool, run->output.live,
                                                          run->output.final, start.mono_ns, err);
-    status = status ? status : output_suggest_place(open_run_ingest(run, &start, err), err);
+    status = status ?: output_suggest_place(open_run_ingest(run, &start, err), err);
     run->output.made |= prof_store_appeared(run->store);
     if (!status)
         return PROF_OK;

@@ -251,8 +251,7 @@ static enum prof_status automatic(struct run_output *output, const char *program
         if (status || force)
             return status;
         status = find_file(output->final, err);
-        if (!status)
-            status = find_side_file(output->final, &suffix, err);
+        status = status ?: find_side_file(output->final, &suffix, err);
         if (status != PROF_EXISTS)
             return status;
     }
@@ -282,8 +281,7 @@ enum prof_status output_choose(struct run_output *output, const char *wanted, co
                          "%s exists already: choose another name, or overwrite it with --force",
                          wanted);
     const char *suffix;
-    if (!status)
-        status = find_side_file(output->final, &suffix, err);
+    status = status ?: find_side_file(output->final, &suffix, err);
     if (status == PROF_EXISTS)
         return prof_fail(err, PROF_EXISTS,
                          "%s%s is left from an older capture: choose another name, or overwrite "

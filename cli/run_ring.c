@@ -167,8 +167,7 @@ static enum prof_status write_window(struct run *run, int64_t number, const char
         capture_attach_ceilings(run->name, store, run->overhead.choice != OVERHEAD_OFF);
         status = prof_store_publish(store, err);
         prof_store_close(store);
-        if (!status)
-            status = output_move(live, final, err);
+        status = status ?: output_move(live, final, err);
         if (status)
             prof_ingest_unkeep(run->ingest, number);
     }

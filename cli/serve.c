@@ -311,8 +311,7 @@ static int serve_run(const struct cli_command *command, void *given,
                                   !options->token_file && !options->socket, &metrics, &http, err);
     if (!status && !options->quiet)
         print_place(command, options, fd, metrics.model);
-    if (!status)
-        status = serve_until_ended(options, &metrics, http, err);
+    status = status ?: serve_until_ended(options, &metrics, http, err);
     serve_http_stop(http);
     serve_metrics_free(&metrics);
     if (bound)

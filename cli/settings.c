@@ -177,8 +177,8 @@ static enum prof_status read_setting(struct reader *r)
         skip_blanks(r);
         status = read_value(r, &setting);
     }
-    status = status ? status : expect_end(r);
-    status = status ? status : add_setting(r, &setting);
+    status = status ?: expect_end(r);
+    status = status ?: add_setting(r, &setting);
     if (status) {
         free(setting.key);
         free(setting.text);

@@ -149,10 +149,8 @@ static enum prof_status print_query(const char *path, const char *query, uint64_
              : prof_fail(err, PROF_INVALID,
                          "%s: no such file and no ready query: `perfkit sql --list` prints these",
                          query);
-    if (!status)
-        status = prof_sql_open(capture, text, limit_ns, &sql, err);
-    if (!status)
-        status = prof_report_put_sql(output, sql, err);
+    status = status ?: prof_sql_open(capture, text, limit_ns, &sql, err);
+    status = status ?: prof_report_put_sql(output, sql, err);
     prof_sql_close(sql);
     prof_close(capture);
     return status;

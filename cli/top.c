@@ -169,8 +169,7 @@ static enum prof_status stream(struct tui_app *app, const struct top_options *op
     enum prof_status status = PROF_OK;
     for (unsigned i = 0; !status; i++) {
         status = tui_app_refresh(app, 0, err);
-        if (!status)
-            status = tui_app_json(app, views, stdout, err);
+        status = status ?: tui_app_json(app, views, stdout, err);
         if (status || is_over(app->model) || (options->count && i + 1 >= options->count))
             break;
         wait_between(app, options->interval);

@@ -252,8 +252,7 @@ static enum prof_status verify_log_add(const char *path, char *const files[2],
     prof_json_to_memory(&json, 0);
     put_score(&json, files, result);
     enum prof_status status = prof_json_finish(&json, err);
-    if (!status)
-        status = append_line(path, &json, err);
+    status = status ?: append_line(path, &json, err);
     free(json.data);
     return status;
 }
@@ -413,16 +412,14 @@ static enum prof_status verify_log_print(const char *path, unsigned format, stru
 {
     struct score_log log = {.path = path};
     enum prof_status status = read_log(&log, err);
-    if (!status)
-        status = measure_log(&log, err);
+    status = status ?: measure_log(&log, err);
     const struct cli_document document = {.table = &log_table,
                                           .rows = log.rows.data,
                                           .count = log.rows.count,
                                           .text_head = print_log_head,
                                           .json_head = put_log_head,
                                           .result = &log};
-    if (!status)
-        status = cli_print_document(&document, format, err);
+    status = status ?: cli_print_document(&document, format, err);
     for (size_t i = 0; i < log.rows.count; i++)
         cJSON_Delete(log.rows.data[i].line);
     prof_array_free(&log.rows);
@@ -450,7 +447,7 @@ static int verify_run(const struct cli_command *command, void *given,
     const struct prof_filter filter = CLI_ITERATION_FILTER(args->iteration, args->skip);
     bool any = filter.iteration || filter.skips;
     enum prof_status status = prof_open(files[0], &captures[0], err);
-    status = status ? status : prof_open(files[1], &captures[1], err);
+    status = status ?: prof_open(files[1], &captures[1], err);
     status = status ? status
                     : prof_verify(captures[0], captures[1], any ? &filter : NULL, args->finding,
                                   &result, err);
@@ -461,8 +458,7 @@ static int verify_run(const struct cli_command *command, void *given,
                                           .text_head = print_verify_head,
                                           .json_head = put_verify_head,
                                           .result = &result};
-    if (!status)
-        status = cli_print_document(&document, format, err);
+    status = status ?: cli_print_document(&document, format, err);
     if (!status && args->log)
         status = verify_log_add(args->log, files, &result, err);
     bool fixed = !args->finding || (result.count && (result.rows->verdict == PROF_VERIFY_GONE ||

@@ -216,8 +216,7 @@ static int what_if_run(const struct cli_command *command, void *given,
                                           .text_head = print_what_if_head,
                                           .json_head = put_what_if_head,
                                           .result = &result};
-    if (!status)
-        status = cli_print_document(&document, format, err);
+    status = status ?: cli_print_document(&document, format, err);
     bool refused = result.why_none[0];
     prof_what_if_free(&result);
     prof_close(capture);

@@ -450,8 +450,7 @@ enum prof_status prof_report_write_chrome_trace(struct prof_capture *capture,
     FILE *behind = prof_report_behind(out);
     prof_json_to_file(&c.json, behind ? behind : out, 0);
     enum prof_status status = prof_trace_write(&c.trace, err);
-    if (!status)
-        status = prof_json_finish(&c.json, err);
+    status = status ?: prof_json_finish(&c.json, err);
     prof_json_free(&c.json);
     if (behind && fclose(behind) && !status)
         status = prof_fail_errno(err, PROF_IO, "cannot write the report");

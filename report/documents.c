@@ -445,8 +445,7 @@ static enum prof_status write_document(const struct prof_report_document *docume
         status = put_document_csv(document, &output, err);
     else if (!status)
         status = put_document_markdown(document, options, &output, err);
-    if (!status)
-        status = prof_report_flush(out, err);
+    status = status ?: prof_report_flush(out, err);
     prof_report_unload(&data);
     return status;
 }

@@ -123,7 +123,7 @@ enum prof_status prof_gate_flamegraph(struct prof_capture *base, struct prof_cap
 {
     struct prof_flame_lines a = {0}, b = {0};
     enum prof_status status = load_flame_lines(base, NULL, PROF_FLAME_DEVICE_NS, &a, err);
-    status = status ? status : load_flame_lines(cand, NULL, PROF_FLAME_DEVICE_NS, &b, err);
+    status = status ?: load_flame_lines(cand, NULL, PROF_FLAME_DEVICE_NS, &b, err);
     is_empty[0] = a.count == 0;
     is_empty[1] = b.count == 0;
     for (size_t i = 0, j = 0; !status && (i < a.count || j < b.count);) {
@@ -299,11 +299,9 @@ static enum prof_status read_flames(struct prof_report_samples *samples,
 {
     enum prof_status status = prof_flame(capture, filter, PROF_FLAME_COUNT, &samples->flame, err);
     samples->cpu = samples->flame.count;
-    if (!status)
-        status = add_host_flame(samples, capture, filter, PROF_FLAME_CPU, err);
+    status = status ?: add_host_flame(samples, capture, filter, PROF_FLAME_CPU, err);
     samples->blocked = samples->flame.count;
-    if (!status)
-        status = add_host_flame(samples, capture, filter, PROF_FLAME_BLOCKED, err);
+    status = status ?: add_host_flame(samples, capture, filter, PROF_FLAME_BLOCKED, err);
     samples->has_host = samples->flame.count > samples->cpu;
     return status;
 }

@@ -304,8 +304,7 @@ enum prof_status prof_diff_write_text(const struct prof_gate_report *report, FIL
                                   (int)prof_gate_times[i].family, true};
         status = put_list(&o, report, &times, err);
     }
-    if (!status)
-        status = put_list(&o, report, &counts, err);
+    status = status ?: put_list(&o, report, &counts, err);
     return status ? status : prof_report_flush(out, err);
 }
 

@@ -432,10 +432,8 @@ static enum prof_status put_other(struct prof_json *json, struct prof_html_pack 
     put_capture_summary(json, data);
     prof_html_put_other_tables(json, data, panels->top);
     enum prof_status status = put_page_iterations(json, data, err);
-    if (!status)
-        status = prof_html_put_flame_tree(json, &other->flame, err);
-    if (!status)
-        status = prof_html_put_timeline(json, "timeline", pack, data, &options, err);
+    status = status ?: prof_html_put_flame_tree(json, &other->flame, err);
+    status = status ?: prof_html_put_timeline(json, "timeline", pack, data, &options, err);
     prof_json_end(json);
     return status;
 }
@@ -452,12 +450,9 @@ static enum prof_status put_all(struct prof_json *json, struct prof_html_pack *p
     put_page_summary(json, panels);
     put_page_memory(json, panels);
     enum prof_status status = put_page_iterations(json, data, err);
-    if (!status)
-        status = prof_html_put_stalls(json, panels, err);
-    if (!status)
-        status = prof_html_put_flame(json, panels, err);
-    if (!status)
-        status = prof_html_put_timeline(json, "timeline", &packs[0], data, &options, err);
+    status = status ?: prof_html_put_stalls(json, panels, err);
+    status = status ?: prof_html_put_flame(json, panels, err);
+    status = status ?: prof_html_put_timeline(json, "timeline", &packs[0], data, &options, err);
     prof_json_array(json, "others");
     for (size_t i = 0; i < panels->other_count && !status; i++)
         status = put_other(json, &packs[1 + i], panels, &panels->others[i], options, err);
@@ -479,18 +474,12 @@ enum prof_status prof_report_write_html(struct prof_capture *capture,
     if (!packs)
         return prof_fail(err, PROF_NOMEM, "cannot write the page: out of memory");
     enum prof_status status = prof_report_load(capture, options, &data, err);
-    if (!status)
-        status = prof_report_load_memory(&data, err);
-    if (!status)
-        status = load_page(&data, options, &panels, err);
-    if (!status)
-        status = put_all(&json, packs, &panels, options, err);
-    if (!status)
-        status = prof_json_finish(&json, err);
-    if (!status)
-        status = put_page(out, &json, packs, &panels, err);
-    if (!status)
-        status = prof_report_flush(out, err);
+    status = status ?: prof_report_load_memory(&data, err);
+    status = status ?: load_page(&data, options, &panels, err);
+    status = status ?: put_all(&json, packs, &panels, options, err);
+    status = status ?: prof_json_finish(&json, err);
+    status = status ?: put_page(out, &json, packs, &panels, err);
+    status = status ?: prof_report_flush(out, err);
     for (size_t i = 0; i < count; i++)
         prof_html_pack_free(&packs[i]);
     prof_json_free(&json);

@@ -410,8 +410,7 @@ enum prof_status prof_html_collect(struct prof_capture *capture,
     set_timeline_window(e, options);
     struct sampling samples = {e, e->begin_ns, limit, limit + limit / 4 + 1};
     enum prof_status status = prof_report_stacks_open(&e->stacks, capture, err);
-    if (!status)
-        status = prof_report_walk_open(capture, options, kinds, &walk, err);
+    status = status ?: prof_report_walk_open(capture, options, kinds, &walk, err);
     if (status)
         return status;
     while (ok && (event = prof_report_walk_next(walk))) {

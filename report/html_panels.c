@@ -350,8 +350,7 @@ enum prof_status prof_html_compare(struct prof_html_page *page,
         const struct prof_report_options same = {.filter = given->others[i].filter};
         struct prof_html_other *c = &page->others[page->other_count++];
         status = prof_report_load(capture, &same, &c->data, err);
-        if (!status)
-            status = prof_flame(capture, same.filter, PROF_FLAME_COUNT, &c->flame, err);
+        status = status ?: prof_flame(capture, same.filter, PROF_FLAME_COUNT, &c->flame, err);
         if (status)
             break;
         label_capture(page, c, given);

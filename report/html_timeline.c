@@ -138,8 +138,7 @@ static enum prof_status put_line_columns(struct prof_json *json, struct prof_htm
 {
     prof_json_array(json, "lines");
     enum prof_status status = put_memory_line(json, pack, data, err);
-    if (!status)
-        status = put_counter_lines(json, pack, data, err);
+    status = status ?: put_counter_lines(json, pack, data, err);
     prof_json_end(json);
     return status;
 }
@@ -501,13 +500,10 @@ static enum prof_status pack_all(struct prof_html_pack *pack, struct prof_html_e
     enum prof_status status = PROF_OK;
     if (e->stacks.nodes.count && !put_stacks(&head, &e->stacks))
         status = prof_fail(err, PROF_NOMEM, "cannot write the timeline: out of memory");
-    if (!status)
-        status = put_html_unrecorded(&head, data, err);
-    if (!status)
-        status = put_line_columns(&head, pack, data, err);
+    status = status ?: put_html_unrecorded(&head, data, err);
+    status = status ?: put_line_columns(&head, pack, data, err);
     prof_json_end(&head);
-    if (!status)
-        status = prof_json_finish(&head, err);
+    status = status ?: prof_json_finish(&head, err);
     if (!status)
         prof_html_pack_head(pack, head.data, head.count);
     prof_json_free(&head);

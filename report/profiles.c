@@ -219,8 +219,7 @@ static enum prof_status load_profile(struct work *w, struct prof_capture *captur
     *w = (struct work){.string_field = string_field, .string_count = 1, .info = prof_info(capture)};
     prof_protobuf_string(&w->strings, string_field, ""); /* number 0 has to be */
     enum prof_status status = prof_report_samples(capture, options, &w->samples, err);
-    if (!status)
-        status = prof_trust(capture, &trust, err);
+    status = status ?: prof_trust(capture, &trust, err);
     if (status)
         return status;
     w->trust = prof_trust_status_words(trust.status);

@@ -362,8 +362,7 @@ enum prof_status prof_report_write_prometheus(struct prof_capture *capture,
         status = prof_out_of_memory(err);
     for (enum prof_report_family_id id = 0; !status && id < PROF_FAMILIES; id++)
         put_prometheus_family(out, &page, id);
-    if (!status)
-        status = prof_report_flush(out, err);
+    status = status ?: prof_report_flush(out, err);
     for (size_t i = 0; i < page.samples.count; i++)
         free(page.samples.data[i].labels);
     for (size_t i = 0; i < page.devices.count; i++)

@@ -403,8 +403,7 @@ enum prof_status prof_report_write_roofline_script(struct prof_capture *capture,
     enum prof_status status =
         prof_roofline(capture, options ? options->filter : NULL,
                       options ? options->roofline : PROF_ROOFLINE_KERNELS, &roofline, err);
-    if (!status)
-        status = prof_report_roofline_script(&roofline, capture, out, err);
+    status = status ?: prof_report_roofline_script(&roofline, capture, out, err);
     prof_roofline_free(&roofline);
     return status ? status : prof_report_flush(out, err);
 }

@@ -105,7 +105,7 @@ enum prof_status prof_report_put_sql(struct prof_report_output *output, struct p
     enum prof_status status = PROF_OK;
     if (!r.columns || !r.values || !r.keys)
         status = prof_out_of_memory(err);
-    status = status ? status : prof_sql_next(sql, &r.row, err);
+    status = status ?: prof_sql_next(sql, &r.row, err);
     for (size_t i = 0; !status && i < count; i++)
         name_column(&r, i);
     struct prof_report_table table = {.name = output->key,
@@ -114,7 +114,7 @@ enum prof_status prof_report_put_sql(struct prof_report_output *output, struct p
                                       .row_bytes = count * sizeof *r.values,
                                       .walk = walk_result};
     output->source = &r;
-    status = status ? status : prof_report_put_table(output, &table, err);
+    status = status ?: prof_report_put_table(output, &table, err);
     output->source = NULL;
     output->table = NULL;
     free(r.columns);

@@ -194,8 +194,7 @@ enum prof_status prof_report_write_stats(struct prof_capture *capture,
     size_t length;
     const char *name;
     enum prof_status status = prof_report_stats_check(names, err);
-    if (!status)
-        status = prof_trust(capture, &data.trust, err);
+    status = status ?: prof_trust(capture, &data.trust, err);
     if (status)
         return status;
     begin_stats(&o);

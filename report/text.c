@@ -568,8 +568,7 @@ enum prof_status prof_report_write_text(struct prof_capture *capture,
     if (!status)
         status = !page.all && options && options->lines ? write_screen(&output, options, err)
                                                         : write_whole_text(&output, options, err);
-    if (!status)
-        status = prof_report_flush(out, err);
+    status = status ?: prof_report_flush(out, err);
     prof_report_unload(&data);
     return status;
 }

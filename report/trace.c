@@ -324,18 +324,14 @@ enum prof_status prof_trace_write(struct prof_trace *t, struct prof_error *err)
     t->graphs = calloc(PROF_TRACE_SLOTS, sizeof *t->graphs);
     if (!t->strays || !t->graphs || !prof_trace_names_init(&t->names, t->capture))
         status = fail_trace_no_memory(err);
-    if (!status)
-        status = prof_report_stacks_open(&t->stacks, t->capture, err);
-    if (!status)
-        status = t->sink->head(t, err);
+    status = status ?: prof_report_stacks_open(&t->stacks, t->capture, err);
+    status = status ?: t->sink->head(t, err);
     if (!status) {
         put_processes(t);
         status = put_trace_counters(t, err);
     }
-    if (!status)
-        status = put_all_unrecorded(t, err);
-    if (!status)
-        status = put_events(t, err);
+    status = status ?: put_all_unrecorded(t, err);
+    status = status ?: put_events(t, err);
     if (!status)
         status = prof_cpu_samples(t->capture, t->options ? t->options->filter : NULL,
                                   put_cpu_sample, t, err);

@@ -562,13 +562,12 @@ enum prof_status tui_app_json(struct tui_app *app, unsigned views, FILE *out,
             continue;
         tui_app_show(app, view);
         tui_app_fill(app);
-        if (!status)
-            status = tui_table_json(&app->table, &json, tui_views[view].key, err);
+        status = status ?: tui_table_json(&app->table, &json, tui_views[view].key, err);
     }
     prof_json_end(&json);
     tui_app_show(app, shown);
     enum prof_status finished = prof_json_finish(&json, status ? NULL : err);
-    status = status ? status : finished;
+    status = status ?: finished;
     if (!status && (fputc('\n', out) == EOF || fflush(out)))
         status = prof_fail_errno(err, PROF_IO, "cannot write to standard output");
     return status ? status : tui_app_whole(app, err);

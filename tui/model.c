@@ -559,8 +559,7 @@ static enum prof_status read_within_budget(struct tui_model *model, int64_t budg
     PROF_TRY(prof_live_begin(model->capture, err));
     model->state = prof_live_state(model->capture);
     enum prof_status status = prof_refresh(model->capture, err);
-    if (!status)
-        status = tui_lookups_take(model, err);
+    status = status ?: tui_lookups_take(model, err);
     if (!status) {
         set_model_time(model, now);
         status = read_new_rows(model, budget_ns ? (int64_t)now + budget_ns : INT64_MAX, err);

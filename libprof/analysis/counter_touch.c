@@ -404,7 +404,7 @@ enum prof_status counter_touches(struct counter_work *work, struct prof_error *e
     if (walk.no_memory)
         status = prof_out_of_memory(err);
     enum prof_status end = prof_event_cursor_close(walk.ops, status ? NULL : err);
-    status = status ? status : end;
+    status = status ?: end;
     for (size_t i = 0; walk.active && i < work->sources.count; i++)
         prof_array_free(&walk.active[i].list);
     free(walk.active);

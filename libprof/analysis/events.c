@@ -517,7 +517,7 @@ enum prof_status prof_event_cursor_close(struct prof_event_cursor *c, struct pro
     for (size_t i = 0; i < c->count; i++) {
         struct source *s = &c->sources[i];
         enum prof_status end = prof_ordered_close(s->ordered, status ? NULL : err);
-        status = status ? status : end;
+        status = status ?: end;
         prof_ordered_close(s->calls, NULL); /* after an error only */
         sqlite3_finalize(s->scan);
         sqlite3_free(s->names);

@@ -512,7 +512,7 @@ enum prof_status prof_ordered_close(struct prof_ordered *o, struct prof_error *e
     if (status && err)
         *err = o->err;
     end = prof_query_end(shared->capture, o->own, status ? NULL : err);
-    status = status ? status : end;
+    status = status ?: end;
     prof_array_free(&o->heap);
     prof_array_free(&o->late);
     shared->orders[o->is_other] = NULL;

@@ -316,12 +316,10 @@ enum prof_status prof_pytorch_flop(struct prof_capture *capture, const struct pr
     struct flop_work w = {.capture = capture, .iterations = iterations};
     *result = (struct prof_pytorch_flop){0};
     enum prof_status status = prof_scope_open(&w.scope, capture, filter, err);
-    if (!status)
-        status = prof_torch_open(&w.torch, capture, &w.scope, err);
+    status = status ?: prof_torch_open(&w.torch, capture, &w.scope, err);
     if (!status && w.torch.inputs.count) {
         status = sum_flop_operations(&w, err);
-        if (!status)
-            status = make_flop_rows(&w, result, err);
+        status = status ?: make_flop_rows(&w, result, err);
     }
     prof_torch_close(&w.torch);
     prof_scope_close(&w.scope);

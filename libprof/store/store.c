@@ -129,7 +129,7 @@ static enum prof_status create(const char *path, bool overwrite, bool alone,
     if (!status && capture_open_database(alone ? path : ":memory:", &(*store)->db,
                                          SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX))
         status = prof_store_fail(*store, "create", err);
-    status = status ? status : fill_new(*store, err);
+    status = status ?: fill_new(*store, err);
     if (!status) {
         if (alone)
             capture_written_add(&(*store)->written, path);

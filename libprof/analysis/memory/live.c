@@ -223,7 +223,7 @@ enum prof_status prof_memory_summary(struct prof_capture *capture, const struct 
         goto out;
     status = summarise_memory(&w, sums, leak_limit, result, err);
     enum prof_status end = walk_close(&w, status ? NULL : err);
-    status = status ? status : end;
+    status = status ?: end;
     if (status)
         goto out;
     for (int k = 0; k < KINDS; k++)
@@ -375,7 +375,7 @@ enum prof_status prof_memory_timeline(struct prof_capture *capture,
     enum prof_status status = draw(&w, &line, kind, err);
     prof_array_free(&line.buckets);
     enum prof_status end = walk_close(&w, status ? NULL : err);
-    status = status ? status : end;
+    status = status ?: end;
     if (status)
         prof_memory_timeline_free(result);
     return status;
@@ -410,7 +410,7 @@ enum prof_status prof_memory_alive(struct prof_capture *capture, const struct pr
             status = prof_out_of_memory(err);
     }
     enum prof_status end = walk_close(&w, status ? NULL : err);
-    status = status ? status : end;
+    status = status ?: end;
     prof_array_sort(&alive, largest_allocation);
     result->rows = alive.data;
     result->count = alive.count < limit ? alive.count : limit;

@@ -213,7 +213,7 @@ enum prof_status prof_computed_fill(struct prof_capture *capture, const struct p
     sqlite3_free(text);
     if (!status && !prof_sql_run(capture->db, "SAVEPOINT computed"))
         status = prof_store_fail(capture->store, "query", err);
-    status = status ? status : table->fill(capture, insert, err);
+    status = status ?: table->fill(capture, insert, err);
     sqlite3_finalize(insert);
     prof_sql_run(capture->db, "RELEASE computed");
     return status;

@@ -99,7 +99,7 @@ static enum prof_status open_statement(struct prof_sql *sql, const char *text,
     enum prof_status status = PROF_OK;
     for (size_t i = 0; !status && prof_computed_tables[i].name; i++)
         status = prof_computed_make(sql->capture, &prof_computed_tables[i], err);
-    status = status ? status : prepare(sql, text, err);
+    status = status ?: prepare(sql, text, err);
     for (size_t i = 0; !status && prof_computed_tables[i].name; i++)
         if (sql->computed >> i & 1)
             status = prof_computed_fill(sql->capture, &prof_computed_tables[i], err);

@@ -477,10 +477,11 @@ static enum prof_status write_nsys_tables(struct export *e)
     status = status ?: run_export_sql(e, e->capture, maps_sql);
     status = status ?: run_export_sql(e, e->capture, stack_tables);
     status = status ?: name_kernels(e);
-    if (!status)
-        status = run_export_sql(
-            e, e->out,
-            "PRAGMA page_size=4096; PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; BEGIN");
+    status =
+        status
+            ?: run_export_sql(
+                   e, e->out,
+                   "PRAGMA page_size=4096; PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; BEGIN");
     status = status ?: write_enums(e);
     status = status ?: copy_all(e);
     status = status ?: copy_counters(e);
