@@ -316,12 +316,13 @@ static bool print_filtered(const char *command, const struct prof_trust *trust, 
 }
 
 /* What was requested beside the trace and is missing (counters, samples): a run with all of its
- * calls counts as complete, so this says what it lacks. */
+ * calls counts as complete, so this says what it lacks; and that --ring kept the last part only. */
 static void print_degraded(const char *command, const struct prof_trust *trust)
 {
     for (size_t i = 0; i < trust->statement_count; i++) {
         const struct prof_statement *s = &trust->statements[i];
-        if (s->level == PROF_TRUST_WARNING && s->process == 0 && !s->contended)
+        bool left = strcmp(s->code, "capture_ring") == 0;
+        if ((left || s->level == PROF_TRUST_WARNING) && s->process == 0 && !s->contended)
             cli_say(command, "note: %s", s->text);
     }
 }

@@ -108,8 +108,22 @@ static void print_balances(const struct prof_report_page *page, const struct pro
         prof_report_wrap(page, 2, "", line);
 }
 
-/* Every loss; of warnings, and in the whole report of notes, as many as people read.
- */
+/* Rows of a recording with --ring left the file; its calls are counted all the same. */
+static bool is_about_ring(const struct prof_statement *statement)
+{
+    return strcmp(statement->code, "capture_ring") == 0;
+}
+
+static bool has_left_rows(const struct prof_trust *trust)
+{
+    for (size_t i = 0; i < trust->statement_count; i++)
+        if (is_about_ring(&trust->statements[i]))
+            return true;
+    return false;
+}
+
+/* Every loss; of warnings, and in the whole report of notes, as many as people read. Of notes
+ * elsewhere only that rows have left. */
 static void print_statements(const struct prof_report_page *page, const struct prof_trust *trust)
 {
     static const char *const marks[] = {
@@ -122,7 +136,7 @@ static void print_statements(const struct prof_report_page *page, const struct p
     for (size_t i = 0; i < trust->statement_count; i++) {
         const struct prof_statement *statement = &trust->statements[i];
         bool loss = statement->level >= PROF_TRUST_RISK;
-        if (!page->all && statement->level == PROF_TRUST_NOTE)
+        if (!page->all && statement->level == PROF_TRUST_NOTE && !is_about_ring(statement))
             continue;
         if (!loss && shown >= (page->all ? STATEMENTS : SCREEN_STATEMENTS)) {
             left++;
@@ -147,7 +161,7 @@ void prof_report_text_trust(const struct prof_report_page *page,
         fprintf(page->out, "; device times are off by at most %s",
                 prof_duration_ns(trust->clock_error_ns).text);
     fputc('\n', page->out);
-    print_balances(page, trust, data->filter != NULL);
+    print_balances(page, trust, data->filter != NULL || has_left_rows(trust));
     print_statements(page, trust);
 }
 

@@ -262,7 +262,8 @@ bool core_start(struct core_state *state)
         return phase == CORE_READY;
     int saved = errno;
     uint32_t expected = CORE_UNBORN;
-    if (phase == CORE_UNBORN && core_in_new_sandbox()) { /* no other call may come before this one */
+    if (phase == CORE_UNBORN &&
+        core_in_new_sandbox()) { /* no other call may come before this one */
         if (atomic_compare_exchange_strong(&state->phase, &expected, CORE_REFUSED))
             core_lifecycle_refused(state, EPERM);
         errno = saved;

@@ -157,7 +157,7 @@ void core_window_look(void);     /* and notify the sources */
 
 /* threads.c */
 void core_threads_refresh_name(
-    struct core_state *state);                    /* the name of the calling thread, bound */
+    struct core_state *state); /* the name of the calling thread, bound */
 /* Has this thread entered a seccomp filter since the library was loaded? It may answer any system
  * call but this one, prctl, by death. */
 bool core_in_new_sandbox(void);

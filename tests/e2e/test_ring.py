@@ -99,6 +99,10 @@ class Ring(e2e.Case):
         report = self.perfkit("report", "--json", program.capture)
         self.assertEqual(report.status, 0, report.err)
         self.assertEqual(json.loads(report.out)["trust"]["windows"], 1)
+        text = self.perfkit("report", program.capture).out.decode()
+        trust = " ".join(text[text.index("\nTrust:"):].split())
+        self.assertIn("called and recorded in the whole run: ", trust)
+        self.assertIn("%s rows deleted" % format(left, ","), trust)
 
     def test_sums_are_bounded(self):
         """Of very many rows the older half gets longer periods, and where these do not help, loses
