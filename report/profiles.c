@@ -136,8 +136,7 @@ static void put_value_type(struct work *w, struct prof_protobuf *profile, size_t
     struct prof_protobuf type = {0};
     prof_protobuf_int(&type, VALUE_TYPE, profile_string(w, types[i].name));
     prof_protobuf_int(&type, VALUE_UNIT, profile_string(w, types[i].unit));
-    prof_protobuf_message(profile, PROFILE_SAMPLE_TYPE, &type);
-    prof_protobuf_free(&type);
+    prof_protobuf_take(profile, PROFILE_SAMPLE_TYPE, &type);
 }
 
 static void put_sample_types(struct work *w)
@@ -156,38 +155,30 @@ static void put_frame(struct work *w, size_t frame)
     prof_protobuf_int(&function, FUNCTION_NAME, name);
     prof_protobuf_int(&function, FUNCTION_SYSTEM_NAME, name);
     prof_protobuf_int(&function, FUNCTION_FILE, profile_string(w, w->samples.frames[frame].file));
-    prof_protobuf_message(&w->profile, PROFILE_FUNCTION, &function);
+    prof_protobuf_take(&w->profile, PROFILE_FUNCTION, &function);
     prof_protobuf_int(&line, LINE_FUNCTION, id);
     if (w->samples.frames[frame].line != PROF_UNKNOWN)
         prof_protobuf_int(&line, LINE_LINE, w->samples.frames[frame].line);
     prof_protobuf_int(&location, LOCATION_ID, id);
-    prof_protobuf_message(&location, LOCATION_LINE, &line);
-    prof_protobuf_message(&w->profile, PROFILE_LOCATION, &location);
-    prof_protobuf_free(&function);
-    prof_protobuf_free(&line);
-    prof_protobuf_free(&location);
+    prof_protobuf_take(&location, LOCATION_LINE, &line);
+    prof_protobuf_take(&w->profile, PROFILE_LOCATION, &location);
 }
 
 static void put_samples(struct work *w)
 {
-    struct prof_protobuf sample = {0}, packed = {0};
     for (size_t i = 0; i < w->samples.count; i++) {
+        struct prof_protobuf sample = {0}, packed = {0};
         uint32_t frames[PROF_REPORT_STACK];
         size_t depth = prof_report_sample_stack(&w->samples, i, frames);
-        prof_protobuf_clear(&sample);
-        prof_protobuf_clear(&packed);
         for (size_t k = 0; k < depth; k++)
             prof_protobuf_varint(&packed, (uint64_t)frames[k] + 1);
-        prof_protobuf_message(&sample, SAMPLE_LOCATION, &packed);
-        prof_protobuf_clear(&packed);
+        prof_protobuf_take(&sample, SAMPLE_LOCATION, &packed);
         for (size_t k = 0; k < type_count(w); k++)
             prof_protobuf_varint(
                 &packed, (uint64_t)prof_report_sample_weight(&w->samples, i, types[k].weight));
-        prof_protobuf_message(&sample, SAMPLE_VALUE, &packed);
-        prof_protobuf_message(&w->profile, PROFILE_SAMPLE, &sample);
+        prof_protobuf_take(&sample, SAMPLE_VALUE, &packed);
+        prof_protobuf_take(&w->profile, PROFILE_SAMPLE, &sample);
     }
-    prof_protobuf_free(&sample);
-    prof_protobuf_free(&packed);
 }
 
 static void put_comment(struct work *w, const char *comment)
@@ -282,10 +273,8 @@ static void put_otlp_attribute(struct prof_protobuf *message, unsigned field, co
         return;
     prof_protobuf_text(&any, ANY_VALUE_STRING, value);
     prof_protobuf_string(&pair, KEY_VALUE_KEY, key);
-    prof_protobuf_message(&pair, KEY_VALUE_VALUE, &any);
-    prof_protobuf_message(message, field, &pair);
-    prof_protobuf_free(&any);
-    prof_protobuf_free(&pair);
+    prof_protobuf_take(&pair, KEY_VALUE_VALUE, &any);
+    prof_protobuf_take(message, field, &pair);
 }
 
 /* service.name, which backends want to have: the program without its folder; of Python the script.
@@ -304,8 +293,7 @@ static void put_resource(const struct work *w, struct prof_protobuf *resource_pr
     put_otlp_attribute(&resource, RESOURCE_ATTRIBUTES, "service.name", name);
     put_otlp_attribute(&resource, RESOURCE_ATTRIBUTES, "process.command_line", w->info->command);
     put_otlp_attribute(&resource, RESOURCE_ATTRIBUTES, "host.name", w->info->host);
-    prof_protobuf_message(resource_profiles, RESOURCE_PROFILES_RESOURCE, &resource);
-    prof_protobuf_free(&resource);
+    prof_protobuf_take(resource_profiles, RESOURCE_PROFILES_RESOURCE, &resource);
 }
 
 static void put_scope(const struct work *w, struct prof_protobuf *scope_profiles)
@@ -316,8 +304,7 @@ static void put_scope(const struct work *w, struct prof_protobuf *scope_profiles
         prof_protobuf_text(&scope, SCOPE_VERSION, w->info->perfkit_version);
     put_otlp_attribute(&scope, SCOPE_ATTRIBUTES, "perfkit.trust", w->trust);
     put_otlp_attribute(&scope, SCOPE_ATTRIBUTES, "perfkit.filter", w->filter);
-    prof_protobuf_message(scope_profiles, SCOPE_PROFILES_SCOPE, &scope);
-    prof_protobuf_free(&scope);
+    prof_protobuf_take(scope_profiles, SCOPE_PROFILES_SCOPE, &scope);
 }
 
 /* Item 0 of each table stands for "none". */
@@ -331,8 +318,7 @@ static void put_zero_items(struct prof_protobuf *dictionary)
         prof_protobuf_bytes(dictionary, tables[i], zeros, 0);
     prof_protobuf_bytes(&link, OTLP_LINK_TRACE_ID, zeros, 16);
     prof_protobuf_bytes(&link, OTLP_LINK_SPAN_ID, zeros, 8);
-    prof_protobuf_message(dictionary, DICTIONARY_LINK, &link);
-    prof_protobuf_free(&link);
+    prof_protobuf_take(dictionary, DICTIONARY_LINK, &link);
 }
 
 /* The number of a function in its table, where frames that differ in their line share it. */
@@ -347,8 +333,7 @@ static int64_t otlp_function(struct work *w, struct prof_protobuf *dictionary,
     struct prof_protobuf function = {0};
     prof_protobuf_int(&function, OTLP_FUNCTION_NAME, name);
     prof_protobuf_int(&function, OTLP_FUNCTION_FILE, file);
-    prof_protobuf_message(dictionary, DICTIONARY_FUNCTION, &function);
-    prof_protobuf_free(&function);
+    prof_protobuf_take(dictionary, DICTIONARY_FUNCTION, &function);
     w->failed |= !prof_map_put(functions, key, functions->count + 1);
     return (int64_t)functions->count;
 }
@@ -357,55 +342,49 @@ static int64_t otlp_function(struct work *w, struct prof_protobuf *dictionary,
  * of the processors and blocked ones may share one. All but the strings. */
 static void put_dictionary(struct work *w, struct prof_protobuf *dictionary)
 {
-    struct prof_protobuf inner = {0}, outer = {0};
     struct prof_map functions = {0};
     struct prof_names stacks = {0};
     put_zero_items(dictionary);
     for (size_t i = 0; i < w->samples.frame_count; i++) {
         const struct prof_report_frame *frame = &w->samples.frames[i];
-        prof_protobuf_clear(&inner);
-        prof_protobuf_clear(&outer);
+        struct prof_protobuf inner = {0}, outer = {0};
         prof_protobuf_int(&inner, LINE_FUNCTION, otlp_function(w, dictionary, &functions, frame));
         if (frame->line != PROF_UNKNOWN)
             prof_protobuf_int(&inner, LINE_LINE, frame->line);
-        prof_protobuf_message(&outer, OTLP_LOCATION_LINES, &inner);
-        prof_protobuf_message(dictionary, DICTIONARY_LOCATION, &outer);
+        prof_protobuf_take(&outer, OTLP_LOCATION_LINES, &inner);
+        prof_protobuf_take(dictionary, DICTIONARY_LOCATION, &outer);
     }
     for (size_t i = 0; i < w->samples.count; i++) {
         uint32_t frames[PROF_REPORT_STACK];
+        struct prof_protobuf inner = {0}, outer = {0};
         bool fresh;
         size_t depth = prof_report_sample_stack(&w->samples, i, frames);
-        prof_protobuf_clear(&inner);
-        prof_protobuf_clear(&outer);
         for (size_t k = 0; k < depth; k++)
             prof_protobuf_varint(&inner, (uint64_t)frames[k] + 1);
         uint32_t number = prof_names_number(&stacks, (const char *)inner.data, inner.count, &fresh);
         w->failed |= number == UINT32_MAX || !prof_array_push(&w->otlp_stacks, number);
-        if (!fresh)
-            continue;
-        prof_protobuf_message(&outer, OTLP_STACK_LOCATIONS, &inner);
-        prof_protobuf_message(dictionary, DICTIONARY_STACK, &outer);
+        prof_protobuf_take(&outer, OTLP_STACK_LOCATIONS, &inner);
+        if (fresh)
+            prof_protobuf_take(dictionary, DICTIONARY_STACK, &outer);
+        prof_protobuf_free(&outer);
     }
     prof_names_free(&stacks);
     prof_map_free(&functions);
-    prof_protobuf_free(&inner);
-    prof_protobuf_free(&outer);
 }
 
 /* Of one value; none where no stack has any of it. */
 static void put_otlp_profile(struct work *w, struct prof_protobuf *scope_profiles, size_t type)
 {
-    struct prof_protobuf profile = {0}, samples = {0}, sample = {0}, value = {0};
+    struct prof_protobuf profile = {0}, samples = {0};
     for (size_t i = 0; i < w->otlp_stacks.count; i++) {
         int64_t weight = prof_report_sample_weight(&w->samples, i, types[type].weight);
         if (weight <= 0)
             continue;
-        prof_protobuf_clear(&sample);
-        prof_protobuf_clear(&value);
+        struct prof_protobuf sample = {0}, value = {0};
         prof_protobuf_varint(&value, (uint64_t)weight);
         prof_protobuf_int(&sample, OTLP_SAMPLE_STACK, (int64_t)w->otlp_stacks.data[i] + 1);
-        prof_protobuf_message(&sample, OTLP_SAMPLE_VALUES, &value);
-        prof_protobuf_message(&samples, OTLP_PROFILE_SAMPLES, &sample);
+        prof_protobuf_take(&sample, OTLP_SAMPLE_VALUES, &value);
+        prof_protobuf_take(&samples, OTLP_PROFILE_SAMPLES, &sample);
     }
     if (samples.count) {
         put_value_type(w, &profile, type);
@@ -415,13 +394,10 @@ static void put_otlp_profile(struct work *w, struct prof_protobuf *scope_profile
                                   (uint64_t)w->info->start_realtime_ns);
         if (w->wall_ns != PROF_UNKNOWN)
             prof_protobuf_int(&profile, OTLP_PROFILE_DURATION_NANO, w->wall_ns);
-        prof_protobuf_message(scope_profiles, SCOPE_PROFILES_PROFILES, &profile);
+        prof_protobuf_take(scope_profiles, SCOPE_PROFILES_PROFILES, &profile);
     }
     w->failed |= samples.failed;
-    prof_protobuf_free(&profile);
     prof_protobuf_free(&samples);
-    prof_protobuf_free(&sample);
-    prof_protobuf_free(&value);
 }
 
 /* One message, both ProfilesData and the request that a collector takes. Readers show the first
@@ -441,19 +417,15 @@ enum prof_status prof_report_write_otlp(struct prof_capture *capture,
         for (size_t i = 0; i < type_count(&w); i++)
             if (i != PROF_REPORT_WEIGHT_DEVICE_NS)
                 put_otlp_profile(&w, &scope_profiles, i);
-        prof_protobuf_message(&resource_profiles, RESOURCE_PROFILES_SCOPE_PROFILES,
-                              &scope_profiles);
-        prof_protobuf_message(&w.profile, OTLP_RESOURCE_PROFILES, &resource_profiles);
+        prof_protobuf_take(&resource_profiles, RESOURCE_PROFILES_SCOPE_PROFILES, &scope_profiles);
+        prof_protobuf_take(&w.profile, OTLP_RESOURCE_PROFILES, &resource_profiles);
         prof_protobuf_raw(&dictionary, w.strings.data, w.strings.count);
-        prof_protobuf_message(&w.profile, OTLP_DICTIONARY, &dictionary);
+        prof_protobuf_take(&w.profile, OTLP_DICTIONARY, &dictionary);
         if (w.failed || w.strings.failed || w.profile.failed)
             status = prof_out_of_memory(err);
         else
             fwrite(w.profile.data, 1, w.profile.count, out);
     }
-    prof_protobuf_free(&dictionary);
-    prof_protobuf_free(&resource_profiles);
-    prof_protobuf_free(&scope_profiles);
     free_profile(&w);
     return status ? status : prof_report_flush(out, err);
 }

@@ -99,8 +99,7 @@ void prof_protobuf_text(struct prof_protobuf *message, unsigned field, const cha
         bytes = prof_report_utf8(text + i, length - i, &code);
         prof_protobuf_raw(&clean, bytes ? text + i : "\xef\xbf\xbd", bytes ? bytes : 3);
     }
-    prof_protobuf_message(message, field, &clean);
-    prof_protobuf_free(&clean);
+    prof_protobuf_take(message, field, &clean);
 }
 
 void prof_protobuf_message(struct prof_protobuf *message, unsigned field,
@@ -108,6 +107,12 @@ void prof_protobuf_message(struct prof_protobuf *message, unsigned field,
 {
     prof_protobuf_bytes(message, field, inner->data, inner->count);
     message->failed |= inner->failed;
+}
+
+void prof_protobuf_take(struct prof_protobuf *message, unsigned field, struct prof_protobuf *inner)
+{
+    prof_protobuf_message(message, field, inner);
+    prof_protobuf_free(inner);
 }
 
 void prof_protobuf_clear(struct prof_protobuf *message)

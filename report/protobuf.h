@@ -4,8 +4,7 @@
  *     struct prof_protobuf message = {0};
  *     prof_protobuf_int(&message, 1, 42);
  *     prof_protobuf_string(&message, 2, "text");
- *     prof_protobuf_message(&outer, 3, &message);   // copies
- *     prof_protobuf_free(&message);
+ *     prof_protobuf_take(&outer, 3, &message);   // and frees it
  *
  * Running out of memory sticks (`failed`) and passes on to what the message is put into. */
 #ifndef PERFKIT_REPORT_PROTOBUF_H
@@ -45,6 +44,8 @@ void prof_protobuf_text(struct prof_protobuf *message, unsigned field, const cha
 /* A message, or the numbers of a packed field, inside another. */
 void prof_protobuf_message(struct prof_protobuf *message, unsigned field,
                            const struct prof_protobuf *inner);
+/* The same of one that is not needed any more: it is empty, and its memory freed. */
+void prof_protobuf_take(struct prof_protobuf *message, unsigned field, struct prof_protobuf *inner);
 
 void prof_protobuf_clear(struct prof_protobuf *message); /* empty, keeps the memory */
 void prof_protobuf_free(struct prof_protobuf *message);
