@@ -408,10 +408,8 @@ static enum prof_status import_baseline(struct call *call, struct prof_baseline 
 static bool is_export(const char *path)
 {
     char head[16] = "";
-    FILE *file = prof_read_regular(path);
+    PROF_FILE_CLOSED FILE *file = prof_read_regular(path);
     bool read = file && fread(head, 1, sizeof head, file);
-    if (file)
-        fclose(file);
     return read && memcmp(head, "SQLite format 3", sizeof head) != 0;
 }
 

@@ -416,7 +416,7 @@ static int64_t read_khz(const char *path)
 static void cpu_name(char *out, size_t size)
 {
     char line[256];
-    FILE *in = fopen("/proc/cpuinfo", "re");
+    PROF_FILE_CLOSED FILE *in = fopen("/proc/cpuinfo", "re");
     while (in && !*out && fgets(line, sizeof line, in)) {
         char *colon = strchr(line, ':');
         if (!colon || strncmp(line, "model name", 10) != 0)
@@ -424,8 +424,6 @@ static void cpu_name(char *out, size_t size)
         line[strcspn(line, "\n")] = '\0';
         snprintf(out, size, "%s", colon + 1 + strspn(colon + 1, " "));
     }
-    if (in)
-        fclose(in);
     if (!*out)
         snprintf(out, size, "processor");
 }

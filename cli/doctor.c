@@ -345,11 +345,9 @@ static void check_counters(struct doctor *doctor)
 {
     char line[256];
     int admin_only = -1;
-    FILE *in = fopen("/proc/driver/nvidia/params", "re");
+    PROF_FILE_CLOSED FILE *in = fopen("/proc/driver/nvidia/params", "re");
     while (in && fgets(line, sizeof line, in))
         sscanf(line, "RmProfilingAdminOnly: %d", &admin_only);
-    if (in)
-        fclose(in);
     if (admin_only == 1 && geteuid() != 0)
         doctor_add(doctor, "cuda", "counters", DOCTOR_WARN,
                    "put `options nvidia NVreg_RestrictProfilingToAdminUsers=0` into "
@@ -397,11 +395,9 @@ static bool is_mapped(const char *path)
 {
     char line[PATH_MAX + 128];
     bool found = false;
-    FILE *in = fopen("/proc/self/maps", "re");
+    PROF_FILE_CLOSED FILE *in = fopen("/proc/self/maps", "re");
     while (in && !found && fgets(line, sizeof line, in))
         found = strstr(line, path) != NULL;
-    if (in)
-        fclose(in);
     return found;
 }
 
@@ -430,12 +426,10 @@ static unsigned count_icds(char *folder, size_t size)
     unsigned count = files && *files ? 1 : 0;
     if (prof_ends_with(folder, ".icd"))
         return count + 1;
-    DIR *dir = opendir(folder);
+    PROF_DIR_CLOSED DIR *dir = opendir(folder);
     struct dirent *entry;
     while (dir && (entry = readdir(dir)))
         count += prof_ends_with(entry->d_name, ".icd");
-    if (dir)
-        closedir(dir);
     return count;
 }
 

@@ -407,14 +407,13 @@ static void print_missing_parts(const char *name, const struct prof_merge_result
 /* "; AT RISK": that of the worst part. "" when OUT is no file that can be read back. */
 static const char *merged_trust_status(const char *output, char status[64])
 {
-    struct prof_capture *capture = NULL;
+    CLI_CLOSED struct prof_capture *capture = NULL;
     struct prof_trust trust;
     status[0] = '\0';
     if (!prof_open(output, &capture, NULL) && !prof_trust(capture, &trust, NULL)) {
         snprintf(status, 64, "; %s", prof_trust_status_words(trust.status));
         prof_trust_free(&trust);
     }
-    prof_close(capture);
     return status;
 }
 

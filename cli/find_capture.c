@@ -66,7 +66,7 @@ static bool is_later(struct timespec a, struct timespec b)
 
 enum prof_status newest_capture(const char *folder, char out[PATH_MAX], struct prof_error *err)
 {
-    DIR *dir = opendir(folder);
+    PROF_DIR_CLOSED DIR *dir = opendir(folder);
     if (!dir)
         return prof_fail_errno(err, PROF_IO, "cannot read the folder %s", folder);
     struct timespec best = {0};
@@ -84,7 +84,6 @@ enum prof_status newest_capture(const char *folder, char out[PATH_MAX], struct p
         else
             snprintf(out, PATH_MAX, "%s/%s", folder, entry->d_name);
     }
-    closedir(dir);
     if (!out[0])
         return prof_fail(
             err, PROF_NOTFOUND,
@@ -139,7 +138,7 @@ static bool is_wanted_spool(const char *folder, bool running)
 
 bool spool_headers(const char *folder, spool_header_found found, void *context)
 {
-    DIR *dir = opendir(folder);
+    PROF_DIR_CLOSED DIR *dir = opendir(folder);
     for (struct dirent *entry; dir && (entry = readdir(dir));) {
         struct spool_header header;
         struct stat info;
@@ -153,8 +152,6 @@ bool spool_headers(const char *folder, spool_header_found found, void *context)
             found(context, &header, (int64_t)info.st_blocks * 512);
         close(fd);
     }
-    if (dir)
-        closedir(dir);
     return dir != NULL;
 }
 
@@ -190,15 +187,13 @@ static bool take_spool(struct spool_list *list, const char *path, bool running)
 
 static void look_in(const char *base, bool running, struct spool_list *list)
 {
-    DIR *dir = base[0] == '/' ? opendir(base) : NULL;
+    PROF_DIR_CLOSED DIR *dir = base[0] == '/' ? opendir(base) : NULL;
     for (struct dirent *entry; dir && (entry = readdir(dir));) {
         char path[PATH_MAX];
         if (strncmp(entry->d_name, "perfkit-", 8) == 0 &&
             snprintf(path, sizeof path, "%s/%s", base, entry->d_name) < PATH_MAX)
             take_spool(list, path, running);
     }
-    if (dir)
-        closedir(dir);
 }
 
 /* Each once: TMPDIR may be /tmp. */
@@ -213,7 +208,7 @@ static void look_in_bases(bool running, struct spool_list *list)
 /* The folder that a capture names, when its perfkit was killed. */
 static bool named_by(const char *path, char folder[PATH_MAX])
 {
-    struct prof_capture *capture;
+    CLI_CLOSED struct prof_capture *capture = NULL;
     if (prof_open(path, &capture, NULL))
         return false;
     const char *spool = prof_info(capture)->spool;
@@ -221,7 +216,6 @@ static bool named_by(const char *path, char folder[PATH_MAX])
         spool && spool[0] == '/' && strlen(spool) < PATH_MAX && is_wanted_spool(spool, false);
     if (there)
         strcpy(folder, spool);
-    prof_close(capture);
     return there;
 }
 
@@ -241,15 +235,13 @@ static bool is_usual(const char *folder)
 void spool_find(struct spool_list *list)
 {
     look_in_bases(false, list);
-    DIR *dir = opendir(".");
+    PROF_DIR_CLOSED DIR *dir = opendir(".");
     for (struct dirent *entry; dir && (entry = readdir(dir));) {
         char folder[PATH_MAX];
         if (prof_ends_with(entry->d_name, SUFFIX) && is_capture_file(dirfd(dir), entry->d_name) &&
             named_by(entry->d_name, folder) && !is_usual(folder))
             take_spool(list, folder, false);
     }
-    if (dir)
-        closedir(dir);
 }
 
 void spool_find_below(const char *base, struct spool_list *list)
@@ -345,7 +337,7 @@ static enum prof_status by_file(const char *file, struct spool_found *found, str
         return prof_fail_errno(err, PROF_NOTFOUND, "cannot open %s", file);
     if (spool_find_running_of(real, found))
         return PROF_OK;
-    struct prof_capture *capture;
+    CLI_CLOSED struct prof_capture *capture = NULL;
     enum prof_status status = prof_open(real, &capture, err);
     if (status)
         return status;
@@ -358,7 +350,6 @@ static enum prof_status by_file(const char *file, struct spool_found *found, str
         status = prof_fail(err, PROF_NOTFOUND,
                            "no process of this user records into %s: `perfkit recover` finishes it",
                            file);
-    prof_close(capture);
     return status;
 }
 
@@ -372,7 +363,7 @@ static bool by_environment(pid_t pid, struct spool_found *found)
 
 static bool by_children(pid_t pid, struct spool_found *found)
 {
-    DIR *dir = opendir("/proc");
+    PROF_DIR_CLOSED DIR *dir = opendir("/proc");
     bool there = false;
     struct dirent *entry;
     while (dir && !there && (entry = readdir(dir))) {
@@ -380,8 +371,6 @@ static bool by_children(pid_t pid, struct spool_found *found)
         there = child > 0 && process_parent(child) == pid && by_environment(child, found) &&
                 serves_process(found->folder, pid);
     }
-    if (dir)
-        closedir(dir);
     return there;
 }
 

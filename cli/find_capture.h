@@ -7,6 +7,7 @@
 
 #include "cli/spool_folder.h"
 #include "libprof/base/error.h"
+#include "libprof/include/prof.h"
 #include "libprof/spool/layout.h"
 
 /* ---- the newest of a folder ------------------------------------------------------------------ */
@@ -18,7 +19,13 @@ bool is_capture_file(int folder, const char *name);
  * *.sqlite name. PROF_NOTFOUND when there is none. */
 enum prof_status newest_capture(const char *folder, char out[PATH_MAX], struct prof_error *err);
 
-struct prof_capture;
+/* As PROF_FREED, of a capture; NULL: none is open. */
+#define CLI_CLOSED __attribute__((cleanup(cli_closed)))
+static inline void cli_closed(struct prof_capture **capture)
+{
+    prof_close(*capture);
+}
+
 /* Open the capture at `path`, NULL = the newest of this folder. One that was interrupted is named
  * on standard error, with its remedy. */
 enum prof_status cli_open_capture(const char *command, const char *path,

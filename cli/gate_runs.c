@@ -13,11 +13,13 @@
 #include <unistd.h>
 
 #include "cli/command.h"
+#include "cli/find_capture.h"
 #include "cli/gate.h"
 #include "cli/process.h"
 #include "libprof/base/array.h"
 #include "libprof/base/clock.h"
 #include "libprof/base/format.h"
+#include "libprof/base/regular.h"
 #include "libprof/store/store.h"
 
 /* ---- in -------------------------------------------------------------------------------------- */
@@ -68,7 +70,7 @@ enum prof_status gate_runs_add_capture(struct gate_runs *runs, const char *path,
                                        const struct prof_run_options *iterations, int64_t session,
                                        struct prof_error *err)
 {
-    struct prof_capture *capture;
+    CLI_CLOSED struct prof_capture *capture = NULL;
     struct prof_run run = {0};
     prof_store_settle(path);
     PROF_TRY(prof_open(path, &capture, err));
@@ -79,7 +81,6 @@ enum prof_status gate_runs_add_capture(struct gate_runs *runs, const char *path,
         status = add_gate_run(runs, run, path, identity_of(info),
                               info->start_realtime_ns / 1000000000, err);
     }
-    prof_close(capture);
     return status;
 }
 
@@ -391,14 +392,12 @@ enum prof_status gate_record(struct gate_recorder *recorder, const char *name, u
 static void remove_folder(const char *name)
 {
     char path[PATH_MAX + 300];
-    DIR *dir = opendir(name);
+    PROF_DIR_CLOSED DIR *dir = opendir(name);
     struct dirent *entry;
     while (dir && (entry = readdir(dir))) {
         snprintf(path, sizeof path, "%s/%s", name, entry->d_name);
         unlink(path);
     }
-    if (dir)
-        closedir(dir);
     rmdir(name);
 }
 

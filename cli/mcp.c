@@ -185,7 +185,7 @@ static const struct tool *find_mcp_tool(const char *name)
 
 static void list_capture(const char *path)
 {
-    struct prof_capture *capture;
+    CLI_CLOSED struct prof_capture *capture = NULL;
     struct prof_error err;
     if (prof_open(path, &capture, &err)) {
         printf("%s: %s\n", path, err.message);
@@ -199,7 +199,6 @@ static void list_capture(const char *path)
         strftime(date, sizeof date, "%Y-%m-%d %H:%M:%S UTC", &utc);
     printf("%s: %s, %.3f s, %.200s\n", path, date, (double)prof_end_ns(capture) / 1e9,
            info->command ? info->command : "");
-    prof_close(capture);
 }
 
 static int list_captures(const cJSON *given)

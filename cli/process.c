@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "cli/process.h"
-#include "libprof/base/error.h"
+#include "libprof/base/regular.h"
 
 /* ---- /proc ----------------------------------------------------------------------------------- */
 
@@ -27,10 +27,8 @@ static bool stat_field(pid_t pid, int number, char *out, size_t size)
 {
     char path[48], text[1024];
     snprintf(path, sizeof path, "/proc/%ld/stat", (long)pid);
-    FILE *in = fopen(path, "re");
+    PROF_FILE_CLOSED FILE *in = fopen(path, "re");
     text[in ? fread(text, 1, sizeof text - 1, in) : 0] = '\0';
-    if (in)
-        fclose(in);
     char *at = strrchr(text, ')'); /* the name may hold a line's end, too */
     for (int field = 2; field < number && at; field++)
         at = strchr(at + 1, ' ');
@@ -63,7 +61,7 @@ bool process_variable(pid_t pid, const char *name, char *value, size_t size)
 {
     char path[48];
     snprintf(path, sizeof path, "/proc/%ld/environ", (long)pid);
-    FILE *in = fopen(path, "re");
+    PROF_FILE_CLOSED FILE *in = fopen(path, "re");
     PROF_FREED char *entry = NULL;
     size_t room = 0, length = strlen(name);
     bool found = false;
@@ -73,15 +71,13 @@ bool process_variable(pid_t pid, const char *name, char *value, size_t size)
         if (found)
             strcpy(value, entry + length + 1);
     }
-    if (in)
-        fclose(in);
     return found;
 }
 
 unsigned process_count_with(const char *name, const char *value)
 {
     char its[PATH_MAX];
-    DIR *dir = opendir("/proc");
+    PROF_DIR_CLOSED DIR *dir = opendir("/proc");
     unsigned count = 0;
     struct dirent *entry;
     while (dir && (entry = readdir(dir))) {
@@ -89,8 +85,6 @@ unsigned process_count_with(const char *name, const char *value)
         count += pid > 0 && pid != getpid() && process_variable(pid, name, its, sizeof its) &&
                  !strcmp(its, value);
     }
-    if (dir)
-        closedir(dir);
     return count;
 }
 
@@ -391,7 +385,7 @@ _Noreturn void signals_end_as(int wait_status)
 void inherited_list(struct inherited_fds *inherited)
 {
     *inherited = (struct inherited_fds){0};
-    DIR *dir = opendir("/proc/self/fd");
+    PROF_DIR_CLOSED DIR *dir = opendir("/proc/self/fd");
     if (!dir)
         return;
     int room = 0;
@@ -409,7 +403,6 @@ void inherited_list(struct inherited_fds *inherited)
         }
         inherited->fds[inherited->count++] = fd;
     }
-    closedir(dir);
 }
 
 void inherited_free(struct inherited_fds *inherited)

@@ -170,11 +170,10 @@ static enum prof_status open_spool(struct recover *recover, struct prof_error *e
 /* Finished already, by perfkit or by an earlier recover with --keep-spool. */
 static bool is_finished(const char *path)
 {
-    struct prof_capture *capture;
+    CLI_CLOSED struct prof_capture *capture = NULL;
     if (prof_open(path, &capture, NULL))
         return false;
     enum prof_state state = prof_info(capture)->state;
-    prof_close(capture);
     return state == PROF_STATE_COMPLETE || state == PROF_STATE_RECOVERED ||
            state == PROF_STATE_KEPT;
 }
@@ -182,12 +181,10 @@ static bool is_finished(const char *path)
 /* Has the capture of another run replaced this folder's? */
 static bool is_anothers(const struct recover *recover, const char *path)
 {
-    struct prof_capture *capture;
+    CLI_CLOSED struct prof_capture *capture = NULL;
     if (!recover->capture.start_ns || prof_open(path, &capture, NULL))
         return false;
-    int64_t start_ns = prof_info(capture)->start_mono_ns;
-    prof_close(capture);
-    return (uint64_t)start_ns != recover->capture.start_ns;
+    return (uint64_t)prof_info(capture)->start_mono_ns != recover->capture.start_ns;
 }
 
 /* Read what is there. True when the capture may be finished now. */

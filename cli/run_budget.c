@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "cli/command.h"
+#include "cli/find_capture.h"
 #include "cli/run.h"
 #include "libprof/base/clock.h"
 #include "libprof/base/format.h"
@@ -220,12 +221,11 @@ static void step_budget(struct run *run)
 /* What recording cost of the whole run, as the report says it. */
 static struct prof_overhead cost_of_run(const struct run *run)
 {
-    struct prof_capture *capture = NULL;
+    CLI_CLOSED struct prof_capture *capture = NULL;
     struct prof_overhead cost = {0};
     int64_t after = 0;
     if (!prof_open(run->output.live, &capture, NULL))
         prof_sampling_look(capture, &run->budget.range, &after, &cost, NULL);
-    prof_close(capture);
     return cost;
 }
 

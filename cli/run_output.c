@@ -132,14 +132,12 @@ static void settle_left_aside(const char *final, bool remove)
 {
     char folder[PATH_MAX];
     snprintf(folder, sizeof folder, "%s", final);
-    DIR *names = opendir(dirname(folder));
+    PROF_DIR_CLOSED DIR *names = opendir(dirname(folder));
     for (const struct dirent *entry; names && (entry = readdir(names));) {
         pid_t pid = left_aside(final, entry->d_name);
         if (pid && !output_restore(final, pid) && remove)
             output_forget_aside(final, pid);
     }
-    if (names)
-        closedir(names);
 }
 
 /* `folder`/`name` into final, absolute, whether or not the file exists. */

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "cli/command.h"
+#include "cli/find_capture.h"
 #include "cli/run.h"
 #include "libprof/base/clock.h"
 #include "libprof/base/distribution.h"
@@ -125,7 +126,7 @@ static void look_for_cuda(struct run *run, const struct prof_capture *capture)
 bool overhead_find_iteration(struct run *run, struct prof_iteration_range *range)
 {
     struct control_page *page = run->scope.control.page;
-    struct prof_capture *capture;
+    CLI_CLOSED struct prof_capture *capture = NULL;
     int64_t now = (int64_t)(prof_now_ns() - page->start_ns);
     struct prof_filter filter = {.begin_ns = now > LOOK_BACK_NS ? now - LOOK_BACK_NS : 0};
     if (prof_open(run->output.live, &capture, NULL))
@@ -140,7 +141,6 @@ bool overhead_find_iteration(struct run *run, struct prof_iteration_range *range
         page->numbered = range->numbered;
         atomic_store_explicit(&page->has_iteration, 1, memory_order_release);
     }
-    prof_close(capture);
     return found;
 }
 
@@ -285,12 +285,11 @@ int overhead_step(struct run *run)
 /* Did the program end before CUDA was recorded? */
 bool overhead_ended_bare(struct run *run)
 {
-    struct prof_capture *capture = NULL;
+    CLI_CLOSED struct prof_capture *capture = NULL;
     if (!atomic_load(&run->scope.control.page->bare))
         return false;
     if (!prof_open(run->output.live, &capture, NULL))
         look_for_cuda(run, capture);
-    prof_close(capture);
     if (run->overhead.uses_cuda)
         prof_ingest_note(run->ingest, PROF_HEALTH_collector_refused, "overhead refused",
                          "the program ended before its iterations had been timed, and so before "

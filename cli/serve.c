@@ -14,6 +14,7 @@
 #include "cli/process.h"
 #include "cli/serve.h"
 #include "libprof/base/clock.h"
+#include "libprof/base/regular.h"
 
 #define LOOK_BUDGET_NS 200000000 /* of a look, while nothing is answered */
 #define TICK_MS 250              /* the file is left alone soon after its writer wants to end it */
@@ -68,12 +69,11 @@ static const struct cli_text_row serve_examples[] = {
 static enum prof_status read_token(const char *path, char token[MOST_TOKEN], struct prof_error *err)
 {
     struct stat info;
-    FILE *file = fopen(path, "re");
+    PROF_FILE_CLOSED FILE *file = fopen(path, "re");
     if (!file)
         return prof_fail_errno(err, PROF_INVALID, "%s: cannot be read", path);
     bool others = !fstat(fileno(file), &info) && info.st_mode & 077;
     bool read = fgets(token, MOST_TOKEN, file) != NULL;
-    fclose(file);
     if (others)
         return prof_fail(err, PROF_INVALID, "%s: others may read it: chmod 600 %s", path, path);
     token[read ? strcspn(token, "\r\n") : 0] = '\0';

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/find_capture.h"
 #include "cli/serve.h"
 #include "libprof/base/clock.h"
 #include "libprof/base/saturate.h"
@@ -272,12 +273,11 @@ static void look_for_range(struct serve_metrics *m)
 {
     uint64_t now = prof_now_ns();
     struct prof_filter filter = m->filter;
-    struct prof_capture *capture;
+    CLI_CLOSED struct prof_capture *capture = NULL;
     filter.begin_ns = m->model->now_ns > LOOK_BACK_NS ? m->model->now_ns - LOOK_BACK_NS : 0;
     if (prof_open(m->model->path, &capture, NULL))
         return;
     m->has_range = !prof_iteration_range(capture, &filter, &m->range, NULL);
-    prof_close(capture);
     m->range_due_ns = prof_now_ns() + (prof_now_ns() - now) * DETAIL_PAUSE;
 }
 
@@ -287,7 +287,7 @@ static void read_details(struct serve_metrics *m)
     struct tui_model *model = m->model;
     bool finished = model->phase == TUI_FINISHED && model->caught_up;
     uint64_t now = prof_now_ns();
-    struct prof_capture *capture;
+    CLI_CLOSED struct prof_capture *capture = NULL;
     if (!model->ever_read || m->whole || (!finished && now < m->details_due_ns) ||
         (!finished && model->phase != TUI_WATCHING))
         return;
@@ -302,7 +302,6 @@ static void read_details(struct serve_metrics *m)
         read_busy(m, capture);
         m->whole = finished;
     }
-    prof_close(capture);
     uint64_t pause = (prof_now_ns() - now) * DETAIL_PAUSE;
     m->details_due_ns = now + (pause > LEAST_PAUSE_NS ? pause : LEAST_PAUSE_NS);
 }

@@ -204,7 +204,7 @@ enum prof_status settings_read(const char *path, struct settings *settings, stru
 {
     *settings = (struct settings){.path = path};
     struct reader r = {.settings = settings, .err = err};
-    FILE *in = prof_read_regular(path);
+    PROF_FILE_CLOSED FILE *in = prof_read_regular(path);
     if (!in && (errno == EINVAL || errno == EISDIR))
         return prof_fail(err, PROF_FORMAT, "%s is not a regular file", path);
     if (!in)
@@ -224,7 +224,6 @@ enum prof_status settings_read(const char *path, struct settings *settings, stru
     }
     if (!status && ferror(in))
         status = prof_fail_errno(err, PROF_IO, "cannot read %s", path);
-    fclose(in);
     if (status)
         settings_free(settings);
     return status;

@@ -214,7 +214,7 @@ enum prof_status spool_folder_read_capture(const struct spool_folder *folder,
     capture->start_ns = 0;
     if (!join_spool_path(path, folder->path, CAPTURE_FILE))
         return prof_fail(err, PROF_INVALID, "%s is too long a path", folder->path);
-    FILE *in = prof_read_regular(path);
+    PROF_FILE_CLOSED FILE *in = prof_read_regular(path);
     if (!in && errno == ENOENT)
         return prof_fail(err, PROF_NOTFOUND,
                          "%s holds no recording: perfkit ended before the program was started; "
@@ -228,7 +228,6 @@ enum prof_status spool_folder_read_capture(const struct spool_folder *folder,
         if (!read_path(line, "live", capture->live) && !read_path(line, "final", capture->final))
             sscanf(line, "start %" SCNu64, &capture->start_ns);
     int reason = feof(in) ? 0 : errno;
-    fclose(in);
     errno = reason;
     if (reason)
         return prof_fail_errno(err, PROF_IO, "cannot read %s", path);
@@ -274,14 +273,13 @@ void spool_folder_note_in_outer(const char *outer, const char *final)
 unsigned spool_folder_inner(const struct spool_folder *folder, char first[PATH_MAX])
 {
     char path[PATH_MAX];
-    FILE *in = join_spool_path(path, folder->path, INNER_FILE) ? prof_read_regular(path) : NULL;
+    PROF_FILE_CLOSED FILE *in =
+        join_spool_path(path, folder->path, INNER_FILE) ? prof_read_regular(path) : NULL;
     unsigned count = 0;
     first[0] = '\0';
     for (char line[PATH_MAX + 1]; in && fgets(line, sizeof line, in); count++)
         if (count == 0)
             snprintf(first, PATH_MAX, "%.*s", (int)strcspn(line, "\n"), line);
-    if (in)
-        fclose(in);
     return count;
 }
 
@@ -313,14 +311,12 @@ static bool is_needed_last(const char *name)
 
 bool spool_folder_has_more(const char *path)
 {
-    DIR *dir = opendir(path);
+    PROF_DIR_CLOSED DIR *dir = opendir(path);
     struct dirent *entry;
     bool more = !dir;
     while (dir && !more && (entry = readdir(dir)))
         more = strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
                strcmp(entry->d_name, OWNER_FILE) != 0;
-    if (dir)
-        closedir(dir);
     return more;
 }
 

@@ -140,7 +140,7 @@ static const char *ready_sql(const char *text)
 static enum prof_status print_query(const char *path, const char *query, uint64_t limit_ns,
                                     struct prof_report_output *output, struct prof_error *err)
 {
-    struct prof_capture *capture = NULL;
+    CLI_CLOSED struct prof_capture *capture = NULL;
     struct prof_sql *sql = NULL;
     const char *text = ready_sql(query);
     sqlite3_hard_heap_limit64(MAX_HEAP);
@@ -152,7 +152,6 @@ static enum prof_status print_query(const char *path, const char *query, uint64_
     status = status ?: prof_sql_open(capture, text, limit_ns, &sql, err);
     status = status ?: prof_report_put_sql(output, sql, err);
     prof_sql_close(sql);
-    prof_close(capture);
     return status;
 }
 

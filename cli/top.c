@@ -12,8 +12,10 @@
 #include <unistd.h>
 
 #include "cli/command.h"
+#include "cli/find_capture.h"
 #include "cli/top.h"
 #include "libprof/base/clock.h"
+#include "libprof/base/regular.h"
 #include "tui/app.h"
 
 #define BUDGET_NS 15000000 /* what a look at new rows may take before the screen is drawn */
@@ -252,15 +254,13 @@ static bool gives_run_option(const struct cli_operands *operands, const char *na
 static void repeat_recorder(const char *output)
 {
     static const char prefix[] = "perfkit run: ";
-    FILE *file = fopen(output, "re");
+    PROF_FILE_CLOSED FILE *file = fopen(output, "re");
     char line[2048];
     while (file && fgets(line, sizeof line, file)) {
         line[strcspn(line, "\n")] = '\0';
         if (!strncmp(line, prefix, sizeof prefix - 1))
             cli_say("run", "%s", line + sizeof prefix - 1);
     }
-    if (file)
-        fclose(file);
 }
 
 /* The recorder has ended: what it said, and how the program ended, which it returns. */
@@ -309,14 +309,13 @@ static enum prof_status check_iteration_filter(const char *path, const struct to
                                                struct prof_error *err)
 {
     struct prof_filter filter = CLI_ITERATION_FILTER(options->iteration, options->skip);
-    struct prof_capture *capture = NULL;
+    CLI_CLOSED struct prof_capture *capture = NULL;
     if (!filter.iteration && !filter.skips)
         return PROF_OK;
     enum prof_status status = prof_open(path, &capture, err);
     enum prof_state state = status ? PROF_STATE_RECORDING : prof_info(capture)->state;
     if (state != PROF_STATE_RECORDING && state != PROF_STATE_CLOSING)
         status = prof_iterations_check(capture, &filter, err);
-    prof_close(capture);
     return status;
 }
 

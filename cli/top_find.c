@@ -148,15 +148,13 @@ static _Noreturn void become_recorder(char **command, char **run_options,
  * that is to be replaced has the inode `old`. */
 static bool has_started(const char *path, ino_t old)
 {
-    struct prof_capture *capture;
+    CLI_CLOSED struct prof_capture *capture = NULL;
     const struct prof_process *list;
     struct stat info;
     if (stat(path, &info) || info.st_ino == old || access(path, R_OK) != 0 ||
         prof_open(path, &capture, NULL))
         return false;
-    bool started = prof_processes(capture, &list) > 0;
-    prof_close(capture);
-    return started;
+    return prof_processes(capture, &list) > 0;
 }
 
 static enum prof_status wait_for_capture(struct top_capture *capture, ino_t old, int *status,

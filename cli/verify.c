@@ -217,11 +217,9 @@ static enum prof_status append_line(const char *path, struct prof_json *json,
 {
     if (!strcmp(path, VERIFY_LOG) && mkdir(".perfkit", 0777) && errno != EEXIST)
         return prof_fail_errno(err, PROF_IO, ".perfkit: cannot be made");
-    FILE *there = prof_read_regular(path);
+    PROF_FILE_CLOSED FILE *there = prof_read_regular(path);
     int first = there ? fgetc(there) : EOF;
     bool cut = there && !fseek(there, -1, SEEK_END) && fgetc(there) != '\n'; /* by a full disk */
-    if (there)
-        fclose(there);
     if (first != EOF && first != '{') /* as a capture, which a line at its end would damage */
         return prof_fail(err, PROF_INVALID,
                          "%s is not a log of perfkit verify, nothing was added to it: name another "
@@ -298,7 +296,7 @@ static void read_score(struct score_log *log, cJSON *line)
 
 static enum prof_status read_log(struct score_log *log, struct prof_error *err)
 {
-    FILE *file = fopen(log->path, "re");
+    PROF_FILE_CLOSED FILE *file = fopen(log->path, "re");
     PROF_FREED char *text = NULL;
     size_t room = 0;
     ssize_t length;
@@ -326,7 +324,6 @@ static enum prof_status read_log(struct score_log *log, struct prof_error *err)
     }
     if (!status && ferror(file))
         status = prof_fail_errno(err, PROF_IO, "%s: cannot be read", log->path);
-    fclose(file);
     return status;
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/command.h"
+#include "cli/find_capture.h"
 #include "libprof/base/format.h"
 #include "libprof/include/prof.h"
 #include "libprof/include/prof_what_if.h"
@@ -198,7 +199,7 @@ static int what_if_run(const struct cli_command *command, void *given,
                        const struct cli_operands *operands, struct prof_error *err)
 {
     const struct what_if_options *args = given;
-    struct prof_capture *capture = NULL;
+    CLI_CLOSED struct prof_capture *capture = NULL;
     struct prof_what_if result = {0};
     (void)command;
     const struct prof_filter filter = CLI_ITERATION_FILTER(args->iteration, args->skip);
@@ -219,7 +220,6 @@ static int what_if_run(const struct cli_command *command, void *given,
     status = status ?: cli_print_document(&document, format, err);
     bool refused = result.why_none[0];
     prof_what_if_free(&result);
-    prof_close(capture);
     return status ? CLI_USAGE : refused ? CLI_REFUSED : CLI_OK;
 }
 

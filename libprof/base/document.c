@@ -76,7 +76,7 @@ enum prof_status prof_document_parse(const char *text, size_t length, const char
 enum prof_status prof_document_read(const char *path, cJSON **root, struct prof_error *err)
 {
     struct stat info;
-    FILE *in = prof_read_regular(path);
+    PROF_FILE_CLOSED FILE *in = prof_read_regular(path);
     *root = NULL;
     if (!in)
         return prof_fail_errno(err, errno == ENOENT || errno == ENOTDIR ? PROF_NOTFOUND : PROF_IO,
@@ -91,7 +91,6 @@ enum prof_status prof_document_read(const char *path, cJSON **root, struct prof_
                               : ferror(in) ? prof_fail_errno(err, PROF_IO, "cannot read %s", path)
                                            : prof_document_parse(text, length, path, root, err);
     free(text);
-    fclose(in);
     return status;
 }
 

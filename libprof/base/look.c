@@ -22,15 +22,13 @@ static bool is_left_open(int fd)
 static bool is_open_elsewhere(int fd)
 {
     struct stat own, other;
-    DIR *folder = opendir("/proc/self/fd");
+    PROF_DIR_CLOSED DIR *folder = opendir("/proc/self/fd");
     bool found = !folder || fstat(fd, &own);
     for (const struct dirent *entry; !found && (entry = readdir(folder));) {
         int at = (int)strtol(entry->d_name, NULL, 10);
         found = entry->d_name[0] != '.' && at != fd && !is_left_open(at) && !fstat(at, &other) &&
                 other.st_dev == own.st_dev && other.st_ino == own.st_ino;
     }
-    if (folder)
-        closedir(folder);
     return found;
 }
 

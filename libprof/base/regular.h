@@ -3,6 +3,7 @@
 #ifndef PERFKIT_BASE_REGULAR_H
 #define PERFKIT_BASE_REGULAR_H
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -46,13 +47,25 @@ static inline FILE *prof_read_regular(const char *path)
     return file;
 }
 
+/* As PROF_FREED, of a file that is only read, and of a folder. NULL: nothing. */
+#define PROF_FILE_CLOSED __attribute__((cleanup(prof_file_closed)))
+#define PROF_DIR_CLOSED __attribute__((cleanup(prof_dir_closed)))
+static inline void prof_file_closed(FILE **file)
+{
+    if (*file)
+        fclose(*file);
+}
+static inline void prof_dir_closed(DIR **folder)
+{
+    if (*folder)
+        closedir(*folder);
+}
+
 /* The first line, without its end, of a file that a kernel shows; false, and "", without one. */
 static inline bool prof_first_line(const char *path, char *line, size_t size)
 {
-    FILE *file = fopen(path, "re");
+    PROF_FILE_CLOSED FILE *file = fopen(path, "re");
     bool any = file && fgets(line, (int)size, file);
-    if (file)
-        fclose(file);
     line[any ? strcspn(line, "\n") : 0] = '\0';
     return any;
 }

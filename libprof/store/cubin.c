@@ -363,13 +363,11 @@ enum prof_status prof_cubin_open(const char *path, uint64_t hash, struct prof_cu
     struct stat info;
     *out = NULL;
     int fd = prof_open_regular(AT_FDCWD, path, O_RDONLY | O_NOFOLLOW);
-    FILE *file = fd < 0 ? NULL : fdopen(fd, "rb");
+    PROF_FILE_CLOSED FILE *file = fd < 0 ? NULL : fdopen(fd, "rb");
     if (file && fstat(fd, &info) == 0 && info.st_size > 0 && info.st_size <= WIRE_CUBIN_BYTES)
         data = malloc((size_t)info.st_size);
     if (data)
         bytes = fread(data, 1, (size_t)info.st_size, file);
-    if (file)
-        fclose(file);
     else if (fd >= 0)
         close(fd);
     if (bytes && wire_cubin_hash(data, bytes) == hash)

@@ -214,7 +214,7 @@ enum prof_status ingest_folder_unreadable(struct prof_ingest *ingest)
 
 static enum prof_status find_spools(struct prof_ingest *ingest)
 {
-    DIR *directory = opendir(ingest->directory);
+    PROF_DIR_CLOSED DIR *directory = opendir(ingest->directory);
     enum prof_status status = PROF_OK;
     if (!directory)
         return ingest_folder_unreadable(ingest); /* else there may be spools */
@@ -225,7 +225,6 @@ static enum prof_status find_spools(struct prof_ingest *ingest)
             !prof_names_get(&ingest->spool_names, entry->d_name, length))
             status = adopt_spool(ingest, entry->d_name);
     }
-    closedir(directory);
     return status;
 }
 

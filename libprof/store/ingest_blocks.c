@@ -224,20 +224,17 @@ static enum prof_status read_block_file(struct prof_ingest *ingest, FILE *in)
 
 enum prof_status ingest_blocks_finish(struct prof_ingest *ingest)
 {
-    DIR *folder = opendir(ingest->directory);
+    PROF_DIR_CLOSED DIR *folder = opendir(ingest->directory);
     enum prof_status status = folder ? PROF_OK : ingest_folder_unreadable(ingest);
     for (struct dirent *entry; !status && folder && (entry = readdir(folder));) {
         char path[4096];
         if (!prof_ends_with(entry->d_name, SUFFIX))
             continue;
         snprintf(path, sizeof path, "%s/%s", ingest->directory, entry->d_name);
-        FILE *in = prof_read_regular(path);
+        PROF_FILE_CLOSED FILE *in = prof_read_regular(path);
         if (!in)
             continue;
         status = read_block_file(ingest, in);
-        fclose(in);
     }
-    if (folder)
-        closedir(folder);
     return status;
 }

@@ -20,7 +20,7 @@ static char *read_system_line(const char *path)
 
 static char *processor_model(void)
 {
-    FILE *file = fopen("/proc/cpuinfo", "re");
+    PROF_FILE_CLOSED FILE *file = fopen("/proc/cpuinfo", "re");
     char line[256];
     char *model = NULL;
     while (file && !model && fgets(line, sizeof line, file)) {
@@ -30,8 +30,6 @@ static char *processor_model(void)
             model = strdup(colon + 2);
         }
     }
-    if (file)
-        fclose(file);
     return model;
 }
 

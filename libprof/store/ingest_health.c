@@ -360,7 +360,7 @@ static bool is_missed(const struct prof_ingest *ingest, uint32_t pid)
 /* Files that were never taken for a spool, of processes that are not stated as missing theirs. */
 static enum prof_status state_refused_files(struct prof_ingest *ingest)
 {
-    DIR *directory = opendir(ingest->directory);
+    PROF_DIR_CLOSED DIR *directory = opendir(ingest->directory);
     enum prof_status status = directory ? PROF_OK : ingest_folder_unreadable(ingest);
     for (struct dirent *entry; !status && directory && (entry = readdir(directory));) {
         if (prof_ends_with(entry->d_name, SPOOL_SUFFIX) &&
@@ -369,8 +369,6 @@ static enum prof_status state_refused_files(struct prof_ingest *ingest)
             !is_missed(ingest, (uint32_t)strtoul(entry->d_name, NULL, 10)))
             status = state_unreadable(ingest, 0);
     }
-    if (directory)
-        closedir(directory);
     return status;
 }
 

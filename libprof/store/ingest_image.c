@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "libprof/base/elf_image.h"
+#include "libprof/base/regular.h"
 #include "libprof/store/ingest_private.h"
 #include "libprof/store/ingest_stack.h"
 
@@ -307,7 +308,7 @@ enum prof_status ingest_modules(struct prof_ingest *ingest, struct ingest_spool 
     char name[64], line[4352];
     const struct ingest_process *process = ingest_process_find(ingest, spool->process);
     snprintf(name, sizeof name, "/proc/%d/maps", process ? (int)process->seen_pid : 0);
-    FILE *maps = fopen(name, "re");
+    PROF_FILE_CLOSED FILE *maps = fopen(name, "re");
     if (!maps)
         return PROF_OK; /* gone, or not ours to look at */
     struct mapped object = {0};
@@ -331,6 +332,5 @@ enum prof_status ingest_modules(struct prof_ingest *ingest, struct ingest_spool 
         object.executable |= strchr(rights, 'x') != NULL;
     }
     status = status ?: end_object(ingest, spool->process, &object);
-    fclose(maps);
     return status;
 }

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "libprof/store/ingest_private.h"
+#include "libprof/base/regular.h"
 
 /* From the start of a program to the moment when its libraries are loaded; pids are used again
  * later. */
@@ -36,7 +37,7 @@ static uint32_t own_number(const char *pid)
     char path[64], line[256];
     uint32_t number = 0;
     snprintf(path, sizeof path, "/proc/%.40s/status", pid);
-    FILE *in = fopen(path, "re");
+    PROF_FILE_CLOSED FILE *in = fopen(path, "re");
     while (in && fgets(line, sizeof line, in)) {
         const char *last = strncmp(line, "NSpid:", 6) == 0 ? strrchr(line, '\t') : NULL;
         if (last) {
@@ -44,8 +45,6 @@ static uint32_t own_number(const char *pid)
             break;
         }
     }
-    if (in)
-        fclose(in);
     return number;
 }
 
@@ -64,14 +63,12 @@ static pid_t pid_in_space(uint32_t pid, uint64_t space)
     if (space == 0 || space == space_of("self"))
         return (pid_t)pid;
     pid_t found = 0;
-    DIR *folder = opendir("/proc");
+    PROF_DIR_CLOSED DIR *folder = opendir("/proc");
     for (struct dirent *entry; folder && !found && (entry = readdir(folder));) {
         if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9' &&
             space_of(entry->d_name) == space && own_number(entry->d_name) == pid)
             found = (pid_t)strtol(entry->d_name, NULL, 10);
     }
-    if (folder)
-        closedir(folder);
     return found;
 }
 

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "samplers/counters/sampler.h"
+#include "libprof/base/regular.h"
 
 #define MAX_PROCESSES 128u
 
@@ -69,12 +70,10 @@ static bool has_spool(uint32_t pid, const char *directory)
 {
     char prefix[16];
     int length = snprintf(prefix, sizeof prefix, "%u-", pid);
-    DIR *spools = opendir(directory);
+    PROF_DIR_CLOSED DIR *spools = opendir(directory);
     bool found = false;
     for (struct dirent *entry; spools && !found && (entry = readdir(spools));)
         found = strncmp(entry->d_name, prefix, (size_t)length) == 0;
-    if (spools)
-        closedir(spools);
     return found;
 }
 

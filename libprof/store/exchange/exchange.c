@@ -164,7 +164,7 @@ enum prof_status exchange_prepare(sqlite3 *db, const char *path, const char *sql
 static enum prof_status count_folder_files(const char *path, const char *suffix, size_t *count,
                                            size_t *foreign, struct prof_error *err)
 {
-    DIR *folder = opendir(path);
+    PROF_DIR_CLOSED DIR *folder = opendir(path);
     *count = *foreign = 0;
     if (!folder)
         return prof_fail_errno(err, PROF_IO, "cannot read %s", path);
@@ -178,7 +178,6 @@ static enum prof_status count_folder_files(const char *path, const char *suffix,
             !S_ISREG(info.st_mode))
             ++*foreign;
     }
-    closedir(folder);
     return PROF_OK;
 }
 
@@ -255,13 +254,12 @@ enum prof_status folder_put(const char *temporary, const char *output, const cha
 
 void folder_remove(const char *path, const char *suffix)
 {
-    DIR *folder = path ? opendir(path) : NULL;
+    PROF_DIR_CLOSED DIR *folder = path ? opendir(path) : NULL;
     if (!folder)
         return;
     for (const struct dirent *entry; (entry = readdir(folder));)
         if (prof_ends_with(entry->d_name, suffix))
             unlinkat(dirfd(folder), entry->d_name, 0);
-    closedir(folder);
     rmdir(path);
 }
 

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "libprof/base/regular.h"
 #include "libprof/base/saturate.h"
 #include "libprof/store/exchange/parts.h"
 #include "libprof/store/merge/parts.h"
@@ -45,11 +46,9 @@ static bool ends_in_head(const char *path)
     struct stat info;
     if (stat(path, &info) || !S_ISREG(info.st_mode)) /* a pipe would be waited for without end */
         return false;
-    FILE *file = fopen(path, "re");
+    PROF_FILE_CLOSED FILE *file = fopen(path, "re");
     size_t bytes = file ? fread(head, 1, sizeof head, file) : sizeof head;
     bool ends = bytes < sizeof head && !ferror(file) && memcmp(head, begin, bytes) == 0;
-    if (file)
-        fclose(file);
     return ends;
 }
 
