@@ -5,8 +5,8 @@
  * each other where the outer one holds set-up ("batch 256/warmup"). Ranges of other names that come
  * in turn (forward, backward) are parts of one iteration.
  *
- * Everything is decided by counts, so that two runs of a program decide alike; only where the device
- * does nothing, what is too short to be a phase is decided by time. */
+ * Everything is decided by counts, so that two runs of a program decide alike; but where the device
+ * does nothing, time stands for its work. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,14 +67,27 @@ static void choose_paths(struct search *s, bool set_up)
         s->paths->list.data[p].chosen &= !s->paths->list.data[p].inside;
 }
 
-/* Of ranges without such a name, those with next to no work are no phase; where the device does
- * nothing at all, those with next to no time. */
+/* Of ranges without such a name, those with next to no work are no phase. Where the device does
+ * nothing, they may be a part of one: is_long_enough decides. */
 static bool is_worth_it(const struct search *s, const struct prof_range_path *path)
 {
-    if (!s->paths->ops)
-        return path->preferred || 10 * (double)path->host_ns >= (double)s->paths->host_ns;
     return path->preferred || 50 * (double)path->ops >= (double)s->paths->ops ||
            10 * (double)path->ns >= (double)s->paths->ns;
+}
+
+/* Where the device does nothing: a phase takes a tenth of the time in ranges. */
+static bool is_long_enough(const struct search *s, const struct candidate *leader,
+                           int64_t cluster_ns)
+{
+    return s->paths->ops || s->paths->list.data[leader->path].preferred ||
+           10 * (double)cluster_ns >= (double)s->paths->host_ns;
+}
+
+/* What tells parts of an iteration from what comes beside them now and then. */
+static int64_t weight_of(const struct search *s, const struct candidate *c)
+{
+    const struct prof_range_path *path = &s->paths->list.data[c->path];
+    return s->paths->ops ? path->ops : path->host_ns;
 }
 
 static const char *domain_of(const struct search *s, const struct prof_range_path *path)
@@ -156,7 +169,7 @@ static void choose_asked(struct search *s, const char *asked)
 }
 
 PROF_POINTER_ORDER(by_path_work, struct prof_range_path, PROF_DESCENDING(preferred),
-                   PROF_DESCENDING(ops), PROF_COMPARE(x, y))
+                   PROF_DESCENDING(ops), PROF_DESCENDING(host_ns), PROF_COMPARE(x, y))
 
 static bool list_candidates(struct search *s, bool all)
 {
@@ -327,15 +340,15 @@ static void form_clusters(struct search *s)
 }
 
 /* Of a cluster, the one whose begin is that of an iteration: the one that comes least often, but
- * for a few with next to no work (logging, checkpoints); of several, the first. */
+ * for a few with next to no work (logging, checkpoints); of several, the first. NULL: none. */
 static const struct candidate *leader_of(const struct search *s, uint32_t cluster, size_t *members)
 {
     const struct candidate *all = s->candidates.data, *best = NULL;
-    int64_t ops = 0;
+    int64_t weight = 0;
     *members = 0;
     for (size_t i = 0; i < s->candidates.count; i++) {
         if (all[i].cluster == cluster && !all[i].dropped) {
-            ops += s->paths->list.data[all[i].path].ops;
+            weight += weight_of(s, &all[i]);
             ++*members;
         }
     }
@@ -346,13 +359,13 @@ static const struct candidate *leader_of(const struct search *s, uint32_t cluste
         int64_t rarer = 0; /* work in those that come less often, and in this one */
         for (size_t k = 0; k < s->candidates.count; k++)
             if (all[k].cluster == cluster && !all[k].dropped && all[k].list.count <= c->list.count)
-                rarer += s->paths->list.data[all[k].path].ops;
-        bool enough = 20 * rarer >= ops;
+                rarer += weight_of(s, &all[k]);
+        bool enough = 20 * (double)rarer >= (double)weight;
         if (enough && (!best || c->list.count < best->list.count ||
                        (c->list.count == best->list.count && c->begin < best->begin)))
             best = c;
     }
-    return best;
+    return best && is_long_enough(s, best, weight) ? best : NULL;
 }
 
 /* ---- result ---------------------------------------------------------------------------------- */
