@@ -205,8 +205,11 @@ size_t prof_report_limit(size_t count, size_t top, size_t otherwise)
 const char *prof_report_none(const struct prof_report_data *data,
                              const struct prof_report_table *table)
 {
-    bool no_events = data && data->info && data->info->summary && !table->in_summaries;
-    return no_events ? PROF_REPORT_NO_EVENTS : table->none;
+    const struct prof_info *info = data ? data->info : NULL;
+    if (info && info->summary && !table->in_summaries)
+        return PROF_REPORT_NO_EVENTS;
+    /* Its source may not record such events. */
+    return info && info->state == PROF_STATE_IMPORTED ? PROF_REPORT_NOT_IMPORTED : table->none;
 }
 
 const void *prof_report_rows(const struct prof_report_data *data,

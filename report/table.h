@@ -205,6 +205,7 @@ const void *prof_report_rows(const struct prof_report_data *data,
 bool prof_report_worth(const struct prof_report_data *data, const struct prof_report_table *table);
 
 #define PROF_REPORT_NO_EVENTS "n/a: a summary (perfkit merge --summary) has no single events"
+#define PROF_REPORT_NOT_IMPORTED "n/a: the imported file has none"
 
 /* The line in place of an empty table: that there was none of it, or that it is not known in this
  * capture. Static. */

@@ -62,7 +62,8 @@
 
   /* [kind, label, of a capture its value, and what else there is to say]. */
   function cardsOf(run) {
-    const busiest = deviceOf(run), unseen = run.capture.summary ? 'a summary has no single events' : null;
+    const busiest = deviceOf(run), unseen = run.capture.summary ? 'a summary has no single events' : null,
+      imported = run.capture.state === 'imported';
     return [['wall', 'Wall time', f.duration(run.wall_ns), null],
       ['busy', busiest ? busiest.label + ' busy' : 'Device busy', f.percent(shareOf(busiest)),
         busiest ? f.duration(busiest.busy_ns) + ', ' + (busiest.name || 'unnamed device') : unseen || 'no device work was recorded'],
@@ -70,7 +71,8 @@
         run.kernels_in_graphs > 0 ? 'executions; ' + f.count(run.kernels_in_graphs) + ' in graphs' : run.kernels === 1 ? 'launch' : 'launches'],
       ['transfers', 'Memcpy', f.bytes(run.memcpy_bytes), unseen || P.plural(run.memcpys, 'memcpy') +
         (run.memsets > 0 ? '; ' + P.plural(run.memsets, 'memset') + ', ' + f.bytes(run.memset_bytes) : '')],
-      ['memory', 'Peak memory', f.bytes(run.peak_bytes), memoryNote(run, unseen)],
+      imported && !(run.peak_bytes > 0) ? ['memory', 'Peak memory', 'n/a', 'the imported file has no allocations']
+        : ['memory', 'Peak memory', f.bytes(run.peak_bytes), memoryNote(run, unseen)],
       [trustClass(run.trust), 'Capture', statusWords(run.trust), trustNote(run.trust)]];
   }
 
