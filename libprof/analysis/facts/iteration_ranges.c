@@ -83,8 +83,8 @@ static bool is_long_enough(const struct search *s, const struct candidate *leade
            10 * (double)cluster_ns >= (double)s->paths->host_ns;
 }
 
-/* What tells parts of an iteration from what comes beside them now and then. */
-static int64_t weight_of(const struct search *s, const struct candidate *c)
+/* Parts of an iteration are heavy; what comes beside them now and then is light. */
+static int64_t candidate_weight(const struct search *s, const struct candidate *c)
 {
     const struct prof_range_path *path = &s->paths->list.data[c->path];
     return s->paths->ops ? path->ops : path->host_ns;
@@ -348,7 +348,7 @@ static const struct candidate *leader_of(const struct search *s, uint32_t cluste
     *members = 0;
     for (size_t i = 0; i < s->candidates.count; i++) {
         if (all[i].cluster == cluster && !all[i].dropped) {
-            weight += weight_of(s, &all[i]);
+            weight += candidate_weight(s, &all[i]);
             ++*members;
         }
     }
@@ -359,7 +359,7 @@ static const struct candidate *leader_of(const struct search *s, uint32_t cluste
         int64_t rarer = 0; /* work in those that come less often, and in this one */
         for (size_t k = 0; k < s->candidates.count; k++)
             if (all[k].cluster == cluster && !all[k].dropped && all[k].list.count <= c->list.count)
-                rarer += weight_of(s, &all[k]);
+                rarer += candidate_weight(s, &all[k]);
         bool enough = 20 * (double)rarer >= (double)weight;
         if (enough && (!best || c->list.count < best->list.count ||
                        (c->list.count == best->list.count && c->begin < best->begin)))
