@@ -550,13 +550,6 @@ static void print_paragraphs(FILE *out, const char *text, size_t width)
     }
 }
 
-/* The command on a line of its own, to be copied whole. */
-static void print_example(FILE *out, const struct cli_text_row *example, size_t width)
-{
-    fprintf(out, "  %s\n      ", example->left);
-    cli_print_wrapped(out, example->text, 6, 6, width);
-}
-
 void cli_print_help(const struct cli_command *command)
 {
     FILE *out = stdout;
@@ -588,8 +581,10 @@ void cli_print_help(const struct cli_command *command)
     }
     if (command->examples) {
         fputs("\nExamples:\n", out);
-        for (const struct cli_text_row *e = command->examples; e->left; e++)
-            print_example(out, e, width);
+        for (const struct cli_text_row *e = command->examples; e->left; e++) {
+            fprintf(out, "  %s\n      ", e->left); /* to be copied whole */
+            cli_print_wrapped(out, e->text, 6, 6, width);
+        }
     }
 }
 

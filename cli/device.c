@@ -270,12 +270,6 @@ static void print_comparison(const struct device_entry *entry,
     print_lines(comparison_columns, lines, count);
 }
 
-static void print_missing(const struct device_entry *entry, const struct device_measurement *result)
-{
-    for (size_t i = 0; i < result->missing_count; i++)
-        printf("%s:%u not measured: %s\n", entry->api, entry->nth, result->missing[i].text);
-}
-
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
 static struct prof_report_value ceiling_unit(const struct prof_report_data *data, const void *row)
@@ -415,8 +409,10 @@ static int device_run(const struct cli_command *command, void *given,
     if (!options->json)
         print_devices_text(&list);
     for (size_t i = 0; i < list.count && !options->json; i++) {
-        print_missing(&list.entries[i], &results[i]);
-        print_comparison(&list.entries[i], &results[i]);
+        const struct device_entry *entry = &list.entries[i];
+        for (size_t m = 0; m < results[i].missing_count; m++)
+            printf("%s:%u not measured: %s\n", entry->api, entry->nth, results[i].missing[m].text);
+        print_comparison(entry, &results[i]);
     }
     return ok ? CLI_OK : CLI_FAILED;
 }

@@ -337,11 +337,6 @@ static void describe_vendor_part(const struct opencl_calls *loader, opencl_handl
             snprintf(entry->uuid + 2 * i, 3, "%02x", uuid[i]);
 }
 
-static const char *opencl_device_kind(uint64_t type)
-{
-    return type & TYPE_GPU ? "gpu" : type & TYPE_CPU ? "cpu" : "other";
-}
-
 static void describe_opencl_device(const struct opencl_calls *loader, opencl_handle device,
                                    struct device_entry *entry)
 {
@@ -357,7 +352,8 @@ static void describe_opencl_device(const struct opencl_calls *loader, opencl_han
     d->memory_bytes = opencl_device_number(loader, device, MEMORY_BYTES);
     d->l2_bytes = opencl_device_number(loader, device, CACHE_BYTES);
     d->shared_per_block_bytes = opencl_device_number(loader, device, LOCAL_BYTES);
-    d->kind = type == PROF_UNKNOWN ? "other" : opencl_device_kind((uint64_t)type);
+    uint64_t bits = type == PROF_UNKNOWN ? 0 : (uint64_t)type;
+    d->kind = bits & TYPE_GPU ? "gpu" : bits & TYPE_CPU ? "cpu" : "other";
     d->ordinal = entry->nth;
     describe_vendor_part(loader, device, entry);
 }

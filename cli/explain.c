@@ -65,13 +65,6 @@ static void print_page_text(const struct prof_rule_page *page)
     }
 }
 
-static void print_list(void)
-{
-    const struct prof_rule_page *page;
-    for (size_t i = 0; (page = prof_rule_page(i)); i++)
-        printf("%-20s %s\n", page->id, page->title);
-}
-
 /* ---- markdown -------------------------------------------------------------------------------- */
 
 /* Our own texts: of what markdown would read, only these occur in them. */
@@ -121,8 +114,8 @@ static int print_all(unsigned format)
 {
     const struct prof_rule_page *page;
     struct prof_json json;
-    if (format == TEXT)
-        print_list();
+    for (size_t i = 0; format == TEXT && (page = prof_rule_page(i)); i++)
+        printf("%-20s %s\n", page->id, page->title);
     for (size_t i = 0; format == MARKDOWN && (page = prof_rule_page(i)); i++) {
         if (i)
             putchar('\n');

@@ -141,14 +141,6 @@ void prof_report_unload_memory(struct prof_report_data *data)
     data->usage = NULL;
 }
 
-/* "GPU 0", "host" of a place, a site or a failure; out: at least 64 bytes. */
-static void where_text(const struct prof_report_data *data, int64_t device, bool host, char *out,
-                       size_t size)
-{
-    snprintf(out, size, "%s",
-             host ? "host" : prof_report_device_label(prof_device(data->capture, device)));
-}
-
 /* ---- notes ----------------------------------------------------------------------------------- */
 
 static void note_steps(const struct prof_report_data *data, char *out, size_t size)
@@ -179,10 +171,11 @@ static bool note_growth(const struct prof_report_data *data, char *out, size_t s
     out[0] = 0;
     for (size_t i = 0; i < p->place_count; i++) {
         const struct prof_memory_place *place = &p->places[i];
-        char where[64];
         if (place->kind >= 0 || isnan(place->growth_bytes) || place->growth_bytes < 1)
             continue;
-        where_text(data, place->device, place->host, where, sizeof where);
+        const char *where =
+            place->host ? "host"
+                        : prof_report_device_label(prof_device(data->capture, place->device));
         PROF_FREED char *phase =
             prof_report_cut(p->phase_count > 1 ? place->growth_phase : NULL, 60);
         prof_append(out, size, "%s%s of %s%s%s%s", *out ? ", " : "",

@@ -139,13 +139,6 @@ static void put_value_type(struct work *w, struct prof_protobuf *profile, size_t
     prof_protobuf_take(profile, PROFILE_SAMPLE_TYPE, &type);
 }
 
-static void put_sample_types(struct work *w)
-{
-    for (size_t i = 0; i < type_count(w); i++)
-        put_value_type(w, &w->profile, i);
-    prof_protobuf_int(&w->profile, PROFILE_DEFAULT_SAMPLE_TYPE, profile_string(w, "device_time"));
-}
-
 /* A location for each frame, with one line of one function: all three under the frame's number. */
 static void put_frame(struct work *w, size_t frame)
 {
@@ -252,7 +245,10 @@ enum prof_status prof_report_write_pprof(struct prof_capture *capture,
     struct work w;
     enum prof_status status = load_profile(&w, capture, options, PROFILE_STRING, err);
     if (!status) {
-        put_sample_types(&w);
+        for (size_t i = 0; i < type_count(&w); i++)
+            put_value_type(&w, &w.profile, i);
+        prof_protobuf_int(&w.profile, PROFILE_DEFAULT_SAMPLE_TYPE,
+                          profile_string(&w, "device_time"));
         put_pprof_header(&w);
         for (size_t i = 0; i < w.samples.frame_count; i++)
             put_frame(&w, i);

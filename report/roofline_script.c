@@ -248,12 +248,6 @@ static void put_ties(struct figure *f)
     }
 }
 
-static void put_point_row(struct figure *f, const struct prof_roofline_point *p, double x)
-{
-    prof_gnuplot_print(f->out, "%f %f %f 0x%s\n", x, p->flop_rate,
-                       1.1 + 5.0 * sqrt(share_of_time(f, p)), colours[p->bound] + 1);
-}
-
 /* A block of data, discs at DRAM or rings at L2; returns how many rows it has. */
 static size_t put_point_block(struct figure *f, const char *name, enum prof_roof_level level)
 {
@@ -263,7 +257,9 @@ static size_t put_point_block(struct figure *f, const char *name, enum prof_roof
         double x = f->points[i]->roofs[level].intensity;
         if (!(x > 0))
             continue;
-        put_point_row(f, f->points[i], x);
+        const struct prof_roofline_point *p = f->points[i];
+        prof_gnuplot_print(f->out, "%f %f %f 0x%s\n", x, p->flop_rate,
+                           1.1 + 5.0 * sqrt(share_of_time(f, p)), colours[p->bound] + 1);
         rows++;
     }
     fputs("END\n", f->out);

@@ -141,13 +141,6 @@ static enum prof_status fail_trace_no_memory(struct prof_error *err)
     return prof_fail(err, PROF_NOMEM, "cannot write the trace: out of memory");
 }
 
-static void put_processes(struct prof_trace *t)
-{
-    struct prof_trace_process process;
-    for (size_t at = 0; prof_trace_next_process(&t->names, &at, &process);)
-        t->sink->process(t, &process);
-}
-
 /* Where nothing was recorded a device is not idle: slices on a track above the others. */
 static enum prof_status put_unrecorded(struct prof_trace *t, struct prof_filter of, int64_t pid,
                                        struct prof_error *err)
@@ -327,7 +320,9 @@ enum prof_status prof_trace_write(struct prof_trace *t, struct prof_error *err)
     status = status ?: prof_report_stacks_open(&t->stacks, t->capture, err);
     status = status ?: t->sink->head(t, err);
     if (!status) {
-        put_processes(t);
+        struct prof_trace_process process;
+        for (size_t at = 0; prof_trace_next_process(&t->names, &at, &process);)
+            t->sink->process(t, &process);
         status = put_trace_counters(t, err);
     }
     status = status ?: put_all_unrecorded(t, err);

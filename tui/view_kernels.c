@@ -65,16 +65,11 @@ double tui_per_second(const struct tui_model *model, int64_t count)
     return tui_wall_share(model, count) * 1e9;
 }
 
-static const struct prof_device *device_of_stream(const struct tui_model *model, int64_t stream)
-{
-    const struct tui_stream *s = tui_model_stream(model, stream);
-    return s ? tui_model_device(model, s->values.device) : NULL;
-}
-
 static double tui_occupancy(const struct tui_model *model, const struct tui_cell *cell)
 {
     const struct prof_config *config = tui_model_config(model, cell->config);
-    return prof_live_occupancy(device_of_stream(model, cell->stream), config);
+    const struct tui_stream *on = tui_model_stream(model, cell->stream);
+    return prof_live_occupancy(on ? tui_model_device(model, on->values.device) : NULL, config);
 }
 
 /* Theoretical occupancy, 0..1; NaN. */

@@ -123,12 +123,6 @@ static bool make_keys(struct work *w)
 
 /* ---- operations ------------------------------------------------------------------------------ */
 
-static double operation_value(const struct prof_shape *shape, const struct prof_op *op)
-{
-    double ns = op->duration > 0 ? (double)op->duration : 1;
-    return prof_is_kernel(shape) || shape->bytes <= 0 ? ns : ns / (double)shape->bytes;
-}
-
 static bool add_value(struct key *key, double value)
 {
     if (!prof_array_room(&key->values, &key->room, key->count + 1, sizeof *key->values))
@@ -188,7 +182,8 @@ static bool extract_operation(struct work *w, const struct prof_op *op, int64_t 
     }
     if (!key->inside++)
         key->path = path + 1;
-    double value = operation_value(shape, op);
+    double ns = op->duration > 0 ? (double)op->duration : 1;
+    double value = prof_is_kernel(shape) || shape->bytes <= 0 ? ns : ns / (double)shape->bytes;
     key->sum += (double)op->duration;
     if (!prof_iteration_sums_add(&key->sums, iteration, (double)op->duration))
         return false;

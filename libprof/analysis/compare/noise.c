@@ -220,12 +220,6 @@ static void find_shift(struct work *w)
                                      : (out->shift > 0 ? 0 : 1);
 }
 
-static void remove_shift(struct work *w)
-{
-    for (size_t k = 0; k < w->in->keys; k++)
-        w->out->keys[k].residual = w->out->keys[k].theta - w->out->shift_removed;
-}
-
 /* Most metrics did not change: their z should be as a t distribution spreads them. */
 static void find_overdispersion(struct work *w)
 {
@@ -262,7 +256,8 @@ bool prof_noise_judge(const struct prof_noise_input *input, struct prof_noise *r
     find_common(&w);
     find_residuals(&w);
     find_shift(&w);
-    remove_shift(&w);
+    for (size_t k = 0; k < input->keys; k++)
+        result->keys[k].residual = result->keys[k].theta - result->shift_removed;
     if (!result->units_df) {
         guess_spread(&w);
     } else if (input->fitted < 2) {

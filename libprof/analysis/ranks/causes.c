@@ -89,12 +89,6 @@ static enum prof_rank_cause cause_of(const struct causes *c, const struct rank_s
     return cause;
 }
 
-static bool event_in_window(const struct rank_work *w, const struct rank_event *event)
-{
-    const struct rank_unit *unit = &w->units.data[event->unit];
-    return event->start >= unit->begin && event->start < unit->end;
-}
-
 PROF_ORDER(worst_lateness_first, struct prof_rank_late, PROF_DESCENDING(caused_ns),
            PROF_ASCENDING(start_ns))
 
@@ -143,7 +137,7 @@ static void judge_set(struct causes *c, const struct rank_set *set, struct prof_
     const struct rank_event *last = &w->events.data[set->last];
     struct rank_unit *unit = &w->units.data[last->unit];
     int64_t excess[PROF_CAUSES], fresh;
-    if (!event_in_window(w, last))
+    if (last->start < unit->begin || last->start >= unit->end)
         return;
     for (size_t i = 0; i < set->count; i++)
         w->units.data[w->events.data[w->members.data[set->first + i]].unit].row.analysed++;

@@ -310,12 +310,6 @@ static void widen_span(const struct prof_intervals *set, struct prof_interval *s
     }
 }
 
-static bool copy_set(const struct prof_intervals *from, struct prof_intervals *to)
-{
-    static const struct prof_intervals nothing = {0};
-    return prof_intervals_union(from, &nothing, to);
-}
-
 /* The copies that no kernel covers, the collectives likewise, and everything at once. */
 static bool finish_sets(struct rank_unit *unit)
 {
@@ -329,8 +323,9 @@ static bool finish_sets(struct rank_unit *unit)
               prof_intervals_union(&unit->compute.set, &copies, &work) &&
               prof_intervals_union(&work, &unit->collectives.set, &unit->busy.set);
     prof_array_free(&unit->copies.set);
-    ok = ok && copy_set(&copies, &unit->copies.set) && rank_cover_finish(&unit->copies) &&
-         rank_cover_finish(&unit->exposed) && rank_cover_finish(&unit->busy);
+    ok = ok && prof_intervals_union(&copies, &(struct prof_intervals){0}, &unit->copies.set) &&
+         rank_cover_finish(&unit->copies) && rank_cover_finish(&unit->exposed) &&
+         rank_cover_finish(&unit->busy);
     prof_array_free(&idle);
     prof_array_free(&copies);
     prof_array_free(&work);

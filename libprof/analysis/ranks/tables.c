@@ -59,13 +59,6 @@ static void add_unit(const struct rank_work *w, const struct prof_ceilings *ceil
     reach->units++;
 }
 
-/* Ranks that are not here may be anywhere. */
-static void set_rate(struct rank_communicator *communicator, const struct reach *reach)
-{
-    bool whole = reach->units > 1 && reach->units >= communicator->ranks;
-    communicator->link_rate = whole ? reach->slowest : NAN;
-}
-
 enum prof_status rank_link_rates(struct rank_work *w, struct prof_error *err)
 {
     struct prof_ceilings ceilings;
@@ -74,8 +67,11 @@ enum prof_status rank_link_rates(struct rank_work *w, struct prof_error *err)
         reach ? prof_ceilings(w->capture, &ceilings, err) : prof_out_of_memory(err);
     for (size_t i = 0; !status && i < w->events.count; i++)
         add_unit(w, &ceilings, &reach[w->events.data[i].communicator], w->events.data[i].unit);
-    for (size_t i = 0; !status && i < w->communicators.count; i++)
-        set_rate(&w->communicators.data[i], &reach[i]);
+    for (size_t i = 0; !status && i < w->communicators.count; i++) {
+        struct rank_communicator *its = &w->communicators.data[i];
+        bool whole = reach[i].units > 1 && reach[i].units >= its->ranks;
+        its->link_rate = whole ? reach[i].slowest : NAN; /* ranks not here may be anywhere */
+    }
     if (!status)
         prof_ceilings_free(&ceilings);
     return status;
@@ -354,12 +350,6 @@ static const char *kept(struct rank_work *w, sqlite3_stmt *row, int column)
     return text ? prof_arena_copy(&w->capture->string_texts, text, strlen(text)) : NULL;
 }
 
-static bool same_port(const struct rank_work *w, const struct prof_rank_port *a,
-                      const struct prof_rank_port *b)
-{
-    return strcmp(a->name, b->name) == 0 && rank_same_host(w, a->process, b->process);
-}
-
 /* Where each rank had a perfkit of its own, all of them saw the ports of their host: the one that
  * looked longest counts. */
 static bool add_port(void *user, sqlite3_stmt *row)
@@ -384,7 +374,8 @@ static bool add_port(void *user, sqlite3_stmt *row)
     port.link_share = fmax(port.receive_rate, port.send_rate) / port.link_rate;
     for (size_t i = 0; i < ports->list.count; i++) {
         struct prof_rank_port *known = &ports->list.data[i];
-        if (!same_port(ports->w, known, &port))
+        if (strcmp(known->name, port.name) != 0 ||
+            !rank_same_host(ports->w, known->process, port.process))
             continue;
         if (port.duration_ns > known->duration_ns)
             *known = port;
