@@ -17,7 +17,7 @@
 #define PROF_CPU_SAMPLE_MOST_NS (INT64_MAX / 16)
 
 /* Of a kind that the file knows. */
-static bool cpu_state(int64_t kind, enum prof_cpu_state *state)
+static bool cpu_state(int64_t kind, bool off, enum prof_cpu_state *state)
 {
     static const enum prof_cpu_state states[] = {[WIRE_CPU_USER] = PROF_CPU_USER,
                                                  [WIRE_CPU_KERNEL] = PROF_CPU_KERNEL,
@@ -25,7 +25,9 @@ static bool cpu_state(int64_t kind, enum prof_cpu_state *state)
                                                  [WIRE_CPU_PREEMPTED] = PROF_CPU_PREEMPTED};
     bool known = kind >= WIRE_CPU_USER && kind < (int64_t)(sizeof states / sizeof *states);
     *state = known ? states[kind] : PROF_CPU_USER;
-    return known;
+    if (kind == WIRE_CPU_FAULT)
+        *state = off ? PROF_CPU_BLOCKED : PROF_CPU_KERNEL;
+    return known || kind == WIRE_CPU_FAULT;
 }
 
 /* Take off what was not recorded; false when nothing is left. */
@@ -70,8 +72,8 @@ static enum prof_status read_cpu_sample_rows(struct prof_capture *capture,
                                          .duration_ns = prof_column_id(row, 3),
                                          .weight_ns = prof_column_id(row, 4),
                                          .stack = prof_column_id(row, 5)};
-        if (cpu_state(prof_column_int(row, 2), &sample.state) && sample_is_valid(&sample, scope) &&
-            cut(&sample, recorded))
+        if (cpu_state(prof_column_int(row, 2), sample.duration_ns > 0, &sample.state) &&
+            sample_is_valid(&sample, scope) && cut(&sample, recorded))
             ok = seen(user, &sample);
     }
     status = prof_query_end(capture, row, err);

@@ -229,11 +229,11 @@ static const struct {
     const char *name;
     bool has_start;
 } event_tables[] = {
-    {"kernel", true},       {"transfer", true}, {"memset", true},       {"sync", true},
-    {"api_call", true},     {"range", true},    {"marker", true},       {"graph_launch", true},
-    {"event_record", true}, {"overhead", true}, {"allocation", true},   {"counter_sample", true},
-    {"migration", true},    {"jit", true},      {"memory_pool", true},  {"cpu_sample", true},
-    {"block", true},        {"work", false},    {"range_field", false},
+    {"kernel", true},       {"transfer", true},    {"memset", true},      {"sync", true},
+    {"api_call", true},     {"range", true},       {"marker", true},      {"graph_launch", true},
+    {"event_record", true}, {"overhead", true},    {"allocation", true},  {"counter_sample", true},
+    {"migration", true},    {"jit", true},         {"memory_pool", true}, {"cpu_sample", true},
+    {"block", true},        {"page_faults", true}, {"work", false},       {"range_field", false},
 };
 
 /* Rows are nearly in order: what the rows just before the cut began with is all but the latest that

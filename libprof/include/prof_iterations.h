@@ -74,7 +74,8 @@ struct prof_iteration_series {
     X(GC, "gc", "garbage collection of Python")                                                    \
     X(MIGRATION, "migration", "unified memory")                                                    \
     X(PREEMPTED, "preempted", "host preempted")                                                    \
-    X(BLOCKED, "blocked", "host blocked")
+    X(BLOCKED, "blocked", "host blocked")                                                          \
+    X(FAULTS, "page_faults", "page faults")
 
 enum prof_part_kind {
 #define PROF_ITERATION_PART(kind, name, text) PROF_PART_OF_##kind,

@@ -246,6 +246,8 @@ enum prof_status ingest_event(struct prof_ingest *ingest, struct ingest_spool *s
         return ingest_migration(ingest, spool, record);
     case WIRE_CPU_SAMPLE:
         return ingest_cpu_sample(ingest, spool, record);
+    case WIRE_CPU_FAULTS:
+        return ingest_cpu_faults(ingest, spool, record);
     case WIRE_STALL:
     case WIRE_STALL_CONTEXT:
         return ingest_stall(ingest, spool, head);

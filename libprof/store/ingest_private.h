@@ -522,6 +522,8 @@ enum prof_status ingest_cpu_definition(struct prof_ingest *ingest, struct ingest
                                        const struct wire_head *head);
 enum prof_status ingest_cpu_sample(struct prof_ingest *ingest, const struct ingest_spool *spool,
                                    const struct wire_cpu_sample *record);
+enum prof_status ingest_cpu_faults(struct prof_ingest *ingest, const struct ingest_spool *spool,
+                                   const struct wire_cpu_faults *record);
 
 /* ingest_range.c */
 enum prof_status ingest_range(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_t tid,

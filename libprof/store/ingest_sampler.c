@@ -235,7 +235,8 @@ enum prof_status ingest_cpu_sample(struct prof_ingest *ingest, const struct inge
     int64_t thread = process ? cpu_sample_thread(ingest, process, record->tid) : -1;
     if (thread <= 0)
         return ingest->error.status;
-    bool off = record->head.flags == WIRE_CPU_BLOCKED || record->head.flags == WIRE_CPU_PREEMPTED;
+    bool off = record->head.flags == WIRE_CPU_BLOCKED || record->head.flags == WIRE_CPU_PREEMPTED ||
+               (record->head.flags == WIRE_CPU_FAULT && record->duration);
     struct ingest_row *row = ingest_row_begin(ingest, SCHEMA_cpu_sample);
     row_set(row, COLUMN_AT(cpu_sample, start), (int64_t)(record->start - ingest->zero_ns));
     row_set(row, COLUMN_AT(cpu_sample, thread), thread);
@@ -250,4 +251,20 @@ enum prof_status ingest_cpu_sample(struct prof_ingest *ingest, const struct inge
     row_known(row, COLUMN_AT(cpu_sample, stack),
               ingest_global(spool, record->stack, WIRE_CPU_STACK));
     return ingest_row_end(ingest, SCHEMA_cpu_sample);
+}
+
+enum prof_status ingest_cpu_faults(struct prof_ingest *ingest, const struct ingest_spool *spool,
+                                   const struct wire_cpu_faults *record)
+{
+    int64_t process = ingest_global(spool, record->head.aux, WIRE_CPU_PROCESS);
+    int64_t thread = process ? cpu_sample_thread(ingest, process, record->tid) : -1;
+    if (thread <= 0)
+        return ingest->error.status;
+    struct ingest_row *row = ingest_row_begin(ingest, SCHEMA_page_faults);
+    row_set(row, COLUMN_AT(page_faults, start), (int64_t)(record->start - ingest->zero_ns));
+    row_set(row, COLUMN_AT(page_faults, duration), (int64_t)(record->end - record->start));
+    row_set(row, COLUMN_AT(page_faults, thread), thread);
+    row_set(row, COLUMN_AT(page_faults, count), (int64_t)record->count);
+    row_set(row, COLUMN_AT(page_faults, major), record->major);
+    return ingest_row_end(ingest, SCHEMA_page_faults);
 }

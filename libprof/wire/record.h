@@ -72,7 +72,8 @@
     X(DECOMPRESS, 0, wire_decompress, 48, 48, "a batch of decompressions by the device")           \
     X(STALL_CONTEXT, 0, wire_stall_context, 56, 56, "a context whose instructions are sampled")    \
     X(STALL_FUNCTION, 1, wire_stall_function, 32, 32, "a function that samples fell into")         \
-    X(STALL, 0, wire_stall, 120, 120, "the samples of one instruction so far")
+    X(STALL, 0, wire_stall, 120, 120, "the samples of one instruction so far")                     \
+    X(CPU_FAULTS, 0, wire_cpu_faults, 40, 40, "page faults of a thread in a stretch of time")
 
 enum wire_type {
 #define X(name, ...) WIRE_##name,

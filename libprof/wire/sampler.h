@@ -184,6 +184,7 @@ enum wire_cpu_kind {
     WIRE_CPU_BLOCKED,   /* it waited for something */
     WIRE_CPU_PREEMPTED, /* it waited for a processor */
     WIRE_CPU_KERNEL,    /* it ran, inside the kernel */
+    WIRE_CPU_FAULT,     /* the kernel handled a page fault of it: it ran, or waited (duration) */
 };
 #define WIRE_CPU_UNKNOWN UINT32_MAX
 
@@ -191,12 +192,22 @@ enum wire_cpu_kind {
 struct wire_cpu_sample {
     struct wire_head head;
     uint64_t start;
-    uint64_t duration; /* of BLOCKED and PREEMPTED; else 0 */
+    uint64_t duration; /* off the processor; else 0 */
     uint64_t weight;   /* ns that the sample stands for */
     uint32_t tid;
     uint32_t cpu;   /* number of the processor, or WIRE_CPU_UNKNOWN */
     uint32_t stack; /* stack id, 0 = not known */
     uint32_t reserved;
+};
+
+/* head.aux = process id. Between two readings of a thread's counts; of those without a fault, only
+ * the first pair is sent. */
+struct wire_cpu_faults {
+    struct wire_head head;
+    uint64_t start, end;
+    uint32_t tid;
+    uint32_t major; /* of `count`: had to be read from a device */
+    uint64_t count;
 };
 
 #endif

@@ -234,6 +234,17 @@ void cpu_perf_close(struct cpu_perf *perf)
     perf->rings = NULL;
 }
 
+bool cpu_perf_is_stop(const struct cpu_perf *perf, const struct perf_event_header *sample)
+{
+    uint64_t event;
+    memcpy(&event, sample + 1, sizeof event);
+    for (unsigned i = 0; i < perf->count; i++) {
+        if (perf->rings[i].switch_id && perf->rings[i].switch_id == event)
+            return true;
+    }
+    return false;
+}
+
 /* ---- The queue -------------------------------------------------------------------------------
  *
  * Each processor writes into a ring of its own, so that a thread that moves leaves its records in

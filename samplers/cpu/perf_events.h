@@ -55,6 +55,9 @@ void cpu_perf_close(struct cpu_perf *perf);
 /* kernel.perf_event_paranoid; false when there is none: a kernel without perf events. */
 bool cpu_perf_paranoid(int *level);
 
+/* Is it a sample of where a thread stopped, and not one of the clock? */
+bool cpu_perf_is_stop(const struct cpu_perf *perf, const struct perf_event_header *sample);
+
 /* ---- Records of all rings by time ------------------------------------------------------------
  *
  * Records out of the ring buffers of all processors, put into the order of their times. */

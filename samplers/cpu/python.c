@@ -425,12 +425,8 @@ void cpu_python_note(struct cpu_pythons *pythons, const struct cpu_perf *perf,
     struct cpu_thread *thread;
     if (!pythons->tasks->pythons || (!sample && record->type != PERF_RECORD_SWITCH))
         return;
-    uint64_t event;
-    memcpy(&event, record + 1, sizeof event);
-    for (unsigned i = 0; sample && i < perf->count; i++) {
-        if (perf->rings[i].switch_id && perf->rings[i].switch_id == event)
-            return; /* the switch itself follows */
-    }
+    if (sample && cpu_perf_is_stop(perf, record))
+        return; /* the switch itself follows */
     struct cpu_python_thread *frames = noted_thread(
         pythons, record, sample ? SAMPLE_TID_AT : record->size - (size_t)TRAILER_TID_BACK, &thread);
     if (!frames || time_ns < frames->at_ns)

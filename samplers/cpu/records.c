@@ -222,6 +222,61 @@ static bool sample_is_in_range(const struct control_page *control, uint64_t time
     return open;
 }
 
+/* ---- page faults ----------------------------------------------------------------------------- */
+
+#define SAMPLE_TID_AT 20u /* see perf_events.c */
+
+void cpu_records_note(struct cpu_records *records, const struct perf_event_header *record)
+{
+    uint32_t tid;
+    if (record->type != PERF_RECORD_SAMPLE || cpu_perf_is_stop(records->perf, record))
+        return;
+    memcpy(&tid, (const unsigned char *)record + SAMPLE_TID_AT, sizeof tid);
+    for (size_t i = 0; i < records->sampled.count; i++) {
+        if (records->sampled.data[i] == tid)
+            return;
+    }
+    prof_array_push(&records->sampled, tid);
+}
+
+static void count_thread_faults(struct cpu_records *records, struct cpu_thread *thread)
+{
+    struct cpu_fault_stretch stretch;
+    if (!cpu_faults_read(&thread->faults, thread->process->pid, thread->tid, &stretch) ||
+        !sample_is_in_range(records->control, stretch.start_ns))
+        return;
+    send_process(&records->out, &records->tasks, thread->process);
+    struct wire_cpu_faults record = {
+        .head = {sizeof record, WIRE_CPU_FAULTS, 0, thread->process->id},
+        .start = stretch.start_ns,
+        .end = stretch.end_ns,
+        .tid = thread->tid,
+        .major = stretch.major < UINT32_MAX ? (uint32_t)stretch.major : UINT32_MAX,
+        .count = stretch.count,
+    };
+    spool_out_emit(&records->out.spool, &record);
+}
+
+void cpu_records_count_faults(struct cpu_records *records)
+{
+    for (size_t i = 0; i < records->sampled.count; i++) {
+        struct cpu_thread *thread = cpu_tasks_find(&records->tasks, records->sampled.data[i]);
+        if (thread)
+            count_thread_faults(records, thread);
+    }
+    records->sampled.count = 0;
+}
+
+/* Was the kernel handling a page fault of the thread then? It was there neither by a system call,
+ * which leaves the address behind the instruction in rcx too, nor, as the thread's count rose, by
+ * an interrupt alone. */
+static bool is_in_fault(const struct cpu_thread *thread, const struct cfi_registers *registers,
+                        uint64_t time_ns)
+{
+    return registers->known && registers->value[CFI_RCX] != registers->value[CFI_RIP] &&
+           cpu_faults_rise(&thread->faults, time_ns);
+}
+
 /* ---- samples --------------------------------------------------------------------------------- */
 
 static void on_processor(struct cpu_records *records, const struct perf_event_header *record,
@@ -236,7 +291,9 @@ static void on_processor(struct cpu_records *records, const struct perf_event_he
     cpu_unwind(&records->unwinder, &records->tasks, thread->process, copy, chain);
     cpu_python_merge(thread, head->time, UINT64_MAX, records->unwinder.cfas, chain);
     struct cpu_sample sample = {
-        .kind = kernel ? WIRE_CPU_KERNEL : WIRE_CPU_USER,
+        .kind = !kernel                                             ? WIRE_CPU_USER
+                : is_in_fault(thread, &copy->registers, head->time) ? WIRE_CPU_FAULT
+                                                                    : WIRE_CPU_KERNEL,
         .start_ns = head->time,
         .weight_ns = records->perf->period_ns,
         .tid = head->task.tid,
@@ -256,11 +313,7 @@ static void record_cpu_sample(struct cpu_records *records, const struct perf_eve
         return;
     if (records->perf->stack_bytes)
         take_copy(&body, &copy);
-    bool stops = false;
-    for (unsigned i = 0; i < records->perf->count && !stops; i++)
-        stops =
-            records->perf->rings[i].switch_id && records->perf->rings[i].switch_id == head.event;
-    if (!stops) {
+    if (!cpu_perf_is_stop(records->perf, record)) {
         on_processor(records, record, &head, &copy, &chain);
         return;
     }
@@ -299,6 +352,10 @@ static void record_off_cpu_sample(struct cpu_records *records, struct cpu_thread
         .cpu = cpu,
     };
     *owed %= period;
+    count_thread_faults(records, thread);
+    if (thread->why == CPU_OFF_BLOCKED &&
+        is_in_fault(thread, &thread->registers, thread->stopped_ns))
+        sample.kind = WIRE_CPU_FAULT;
     struct cpu_copy copy = {thread->registers, thread->stack.data, thread->stack.count};
     cpu_unwind(&records->unwinder, &records->tasks, thread->process, &copy, &thread->chain);
     cpu_python_merge(thread, thread->stopped_ns, until_ns, records->unwinder.cfas, &thread->chain);

@@ -37,9 +37,16 @@ struct cpu_records {
     struct cpu_unwinder unwinder;
     struct cpu_out out;
     struct cpu_pythons pythons;
-    uint64_t lost;      /* records that found no room in the kernel's buffers */
-    uint64_t throttled; /* times that the kernel held the events back */
+    PROF_ARRAY(uint32_t) sampled; /* tids: page faults are to be counted */
+    uint64_t lost;                /* records that found no room in the kernel's buffers */
+    uint64_t throttled;           /* times that the kernel held the events back */
 };
+
+/* A record came out of the kernel's buffers, before those of other processors are known. */
+void cpu_records_note(struct cpu_records *records, const struct perf_event_header *record);
+
+/* Count the page faults of the threads that were sampled since the last call. */
+void cpu_records_count_faults(struct cpu_records *records);
 
 /* In the order of their times. */
 void cpu_records_take(struct cpu_records *records, const struct perf_event_header *record,

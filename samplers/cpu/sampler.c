@@ -129,6 +129,7 @@ static void note_perf_record(void *context, const struct perf_event_header *reco
 {
     struct cpu_sampler *sampler = context;
     cpu_python_note(&sampler->records.pythons, &sampler->perf, record, time_ns);
+    cpu_records_note(&sampler->records, record);
 }
 
 static void drain_perf_buffers(struct cpu_sampler *sampler, bool last)
@@ -140,6 +141,7 @@ static void drain_perf_buffers(struct cpu_sampler *sampler, bool last)
             sampler->out_of_memory = true;
     }
     cpu_python_read(&sampler->records.pythons);
+    cpu_records_count_faults(&sampler->records);
     cpu_queue_hand_over(&sampler->queue, last ? UINT64_MAX : began - SETTLE_NS, handle_perf_record,
                         sampler);
 }
@@ -259,6 +261,7 @@ void cpu_sampler_close(struct cpu_sampler *sampler)
     cpu_tasks_free(&sampler->records.tasks);
     cpu_pythons_free(&sampler->records.pythons);
     cpu_unwinder_free(&sampler->records.unwinder);
+    prof_array_free(&sampler->records.sampled);
     cpu_queue_free(&sampler->queue);
     if (sampler->stop >= 0)
         close(sampler->stop);

@@ -32,6 +32,7 @@ static void free_thread(struct cpu_thread *thread)
 {
     prof_array_free(&thread->stack);
     cpu_python_free_thread(thread->python);
+    cpu_faults_close(&thread->faults);
     free(thread);
 }
 

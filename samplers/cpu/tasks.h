@@ -53,6 +53,25 @@ struct cpu_chain {
 
 enum cpu_off { CPU_OFF_BLOCKED, CPU_OFF_PREEMPTED, CPU_OFFS };
 
+#define CPU_RISES 4u /* kept: samples are judged some milliseconds later */
+
+/* What the kernel counts of a thread's page faults (faults.c). */
+struct cpu_faults {
+    uint64_t read_ns;      /* the last time; 0 = not yet */
+    uint64_t count, major; /* then; of all faults, of those that waited for a device */
+    struct {
+        uint64_t from_ns, to_ns;
+    } rises[CPU_RISES]; /* between readings of which each had more than the one before */
+    uint32_t rise;      /* the last one */
+    bool told;          /* a stretch was */
+    int file;           /* descriptor + 1; 0 = none */
+};
+
+struct cpu_fault_stretch {
+    uint64_t start_ns, end_ns;
+    uint64_t count, major;
+};
+
 struct cpu_thread {
     uint32_t tid;
     struct cpu_process *process;
@@ -63,7 +82,8 @@ struct cpu_thread {
     struct cfi_registers registers; /* then; known = 0: not kept */
     PROF_ARRAY(unsigned char) stack;
     struct cpu_python_thread *python; /* NULL = not yet */
-    bool gone;                        /* it no longer existed when that was read */
+    struct cpu_faults faults;
+    bool gone; /* it no longer existed when that was read */
 };
 
 struct cpu_tasks {
@@ -74,6 +94,27 @@ struct cpu_tasks {
     struct prof_names file_names; /* path and build id -> index into files */
     bool pythons;                 /* there was a process with an interpreter */
 };
+
+/* ---- page faults (faults.c) ------------------------------------------------------------------ */
+
+/* Read a thread's counts. False: there is no stretch to write, because it is the first reading, the
+ * thread is gone, or it had no fault; the first stretch is written even without one. */
+bool cpu_faults_read(struct cpu_faults *faults, uint32_t pid, uint32_t tid,
+                     struct cpu_fault_stretch *stretch);
+
+/* The same for counts that were read at `now_ns`. */
+bool cpu_faults_take(struct cpu_faults *faults, uint64_t now_ns, uint64_t count, uint64_t major,
+                     struct cpu_fault_stretch *stretch);
+
+/* Had the thread a fault in the stretch between two readings that this moment lies in? */
+bool cpu_faults_rise(const struct cpu_faults *faults, uint64_t time_ns);
+
+/* Of the text of a `stat` file. False: it is none. */
+bool cpu_faults_parse(const char *stat, uint64_t *count, uint64_t *major);
+
+void cpu_faults_close(struct cpu_faults *faults);
+
+/* ---- tasks ----------------------------------------------------------------------------------- */
 
 /* As known; NULL = not. */
 struct cpu_thread *cpu_tasks_find(const struct cpu_tasks *tasks, uint32_t tid);

@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "samplers/cpu/perf_events.h"
@@ -184,6 +186,20 @@ static void give_mapping(uint32_t pid, uint64_t address, uint64_t bytes, uint64_
     give(&made, scene.zero + at);
 }
 
+/* A sample in the kernel with the user's registers and no stack: rcx and where it was. */
+static void give_registers(uint32_t tid, uint64_t at, uint64_t event, uint64_t rcx, uint64_t rip)
+{
+    struct made made = sample(PID, tid, scene.zero + at, event, PERF_RECORD_MISC_KERNEL, NULL, 0);
+    put_number(&made, PERF_SAMPLE_REGS_ABI_64);
+    for (int i = 0; i < 17; i++)
+        put_number(&made, i == 2 ? rcx : i == 8 ? rip : 0x1000);
+    put_number(&made, 8); /* of stack */
+    put_number(&made, 0);
+    put_number(&made, 8);
+    finish_record(&made);
+    give(&made, scene.zero + at);
+}
+
 /* ---- on a processor -------------------------------------------------------------------------- */
 
 START_TEST(samples_become_rows)
@@ -217,6 +233,78 @@ START_TEST(samples_become_rows)
     ck_assert_int_eq(SCENE_NUMBER("SELECT count(*) FROM process WHERE pid=4100000"), 1);
     ck_assert_int_eq(SCENE_NUMBER("SELECT count(*) FROM thread WHERE tid IN (4100000,4100001)"), 2);
     run_done(&scene.run);
+}
+END_TEST
+
+/* In the kernel, by no system call, while the thread's count of page faults rises. */
+START_TEST(time_in_page_faults_is_told_from_calls)
+{
+    struct cpu_fault_stretch stretch;
+    begin();
+    scene.perf.stack_bytes = 8;
+    give_registers(PID, 10, CLOCK_EVENT, 1, 2); /* nothing was counted yet */
+    struct cpu_faults *faults = &cpu_tasks_find(&scene.records.tasks, PID)->faults;
+    ck_assert(!cpu_faults_take(faults, scene.zero + 100, 5000, 1, &stretch)); /* before it began */
+    ck_assert(cpu_faults_take(faults, scene.zero + 200, 5000, 1, &stretch)); /* none, but counted */
+    ck_assert_uint_eq(stretch.count, 0);
+    ck_assert(!cpu_faults_take(faults, scene.zero + 300, 5000, 1, &stretch));
+    ck_assert(cpu_faults_take(faults, scene.zero + 400, 5007, 2, &stretch));
+    ck_assert_uint_eq(stretch.count, 7);
+    ck_assert_uint_eq(stretch.major, 1);
+    ck_assert(cpu_faults_take(faults, scene.zero + 500, 5008, 2, &stretch));
+    ck_assert_uint_eq(stretch.start_ns, scene.zero + 400);
+    ck_assert(!cpu_faults_take(faults, scene.zero + 600, 5008, 2, &stretch));
+    ck_assert(cpu_faults_take(faults, scene.zero + 700, 5009, 2, &stretch)); /* another rise */
+    give_registers(PID, 250, CLOCK_EVENT, 1, 2);                             /* an interrupt */
+    give_registers(PID, 350, CLOCK_EVENT, 2, 2);                             /* a call */
+    give_registers(PID, 351, CLOCK_EVENT, 1, 2);
+    give_registers(PID, 450, CLOCK_EVENT, 1, 2);
+    give_registers(PID, 550, CLOCK_EVENT, 1, 2);
+    give_registers(PID, 450, SWITCH_EVENT, 1, 2); /* and blocked in one */
+    sleeps(PID, 450, 450 + 2 * PERIOD, false);
+    end();
+    ck_assert_int_eq(SCENE_NUMBER("SELECT count(*) FROM cpu_sample WHERE kind=4"), 4);
+    ck_assert_int_eq(
+        SCENE_NUMBER("SELECT count(*) FROM cpu_sample WHERE kind=5 AND duration IS NULL"), 2);
+    ck_assert_int_eq(SCENE_NUMBER("SELECT duration FROM cpu_sample WHERE duration IS NOT NULL"),
+                     2 * PERIOD);
+    ck_assert_int_eq(SCENE_NUMBER("SELECT kind FROM cpu_sample WHERE duration IS NOT NULL"), 5);
+    run_done(&scene.run);
+}
+END_TEST
+
+/* The kernel's count of this thread, against what the thread learns of itself. */
+START_TEST(page_faults_are_counted_exactly)
+{
+    enum { PAGES = 700 };
+    struct cpu_faults faults = {.read_ns = 0};
+    struct cpu_fault_stretch stretch;
+    struct rusage before, after;
+    uint64_t count, major;
+    uint32_t self = (uint32_t)getpid();
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    getrusage(RUSAGE_THREAD, &before);
+    ck_assert(!cpu_faults_read(&faults, self, self, &stretch));
+    char *fresh =
+        mmap(NULL, PAGES * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    ck_assert(fresh != MAP_FAILED);
+    madvise(fresh, PAGES * page, MADV_NOHUGEPAGE);
+    for (size_t i = 0; i < PAGES; i++)
+        fresh[i * page] = 1;
+    ck_assert(cpu_faults_read(&faults, self, self, &stretch));
+    getrusage(RUSAGE_THREAD, &after);
+    munmap(fresh, PAGES * page);
+    ck_assert_uint_ge(stretch.count, PAGES);
+    ck_assert_uint_le(stretch.count, (uint64_t)(after.ru_minflt + after.ru_majflt -
+                                                before.ru_minflt - before.ru_majflt));
+    ck_assert(stretch.end_ns > stretch.start_ns);
+    cpu_faults_close(&faults);
+    ck_assert(!cpu_faults_read(&faults, PID, PID, &stretch));
+    ck_assert(cpu_faults_parse("7 (a) R 1 (b) S 1 1 1 0 -1 4194304 12 99 3 0 0", &count, &major));
+    ck_assert_uint_eq(count, 15);
+    ck_assert_uint_eq(major, 3);
+    ck_assert(!cpu_faults_parse("7 (a) R 1 1", &count, &major));
+    ck_assert(!cpu_faults_parse("", &count, &major));
 }
 END_TEST
 
@@ -477,7 +565,8 @@ START_TEST(records_come_by_time_and_wrap)
         write_ring(&b, two.bytes, two.used);
     }
     ordered = 0;
-    ck_assert(cpu_queue_take(&queue, &a.perf, &a.ring, NULL, NULL) && cpu_queue_take(&queue, &b.perf, &b.ring, NULL, NULL));
+    ck_assert(cpu_queue_take(&queue, &a.perf, &a.ring, NULL, NULL) &&
+              cpu_queue_take(&queue, &b.perf, &b.ring, NULL, NULL));
     ck_assert_uint_eq(a.page->data_tail, a.page->data_head);
     cpu_queue_hand_over(&queue, 50, note_order, NULL);
     ck_assert_uint_eq(ordered, 4);
@@ -538,6 +627,7 @@ START_TEST(garbage_is_survived)
 END_TEST
 
 CHECK_MAIN("cpu records", samples_become_rows, a_stack_of_no_bytes, a_known_process_keeps_its_row,
+           time_in_page_faults_is_told_from_calls, page_faults_are_counted_exactly,
            a_long_sleep_is_a_row, short_sleeps_add_up, who_sleeps_at_the_end_is_told,
            an_end_that_was_lost_is_no_sleep, exec_of_another_thread_loses_no_end,
            children_share_and_programs_replace, windows_leave_out, losses_are_counted,

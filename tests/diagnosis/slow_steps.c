@@ -11,7 +11,7 @@
 #define MAX_KERNELS 12
 
 /* Rows of stacks, by what they lead to. */
-enum { STACK_STEP = 1, STACK_GC, STACK_LOCK, STACK_LOG };
+enum { STACK_STEP = 1, STACK_GC, STACK_LOCK, STACK_LOG, STACK_TOUCH };
 
 struct program {
     struct scene s;
@@ -19,6 +19,7 @@ struct program {
     int form;
     uint64_t random;
     double sigma;
+    int touches; /* samples of them */
     int steps, slow, kernels, configs[MAX_KERNELS], flush, reduce, grow;
     int64_t kernel_ns[MAX_KERNELS], copy_ns, host_ns, all_ns, extra_ns;
     bool ranks, ranges;
@@ -51,14 +52,15 @@ static const char setup_sql[] =
     "INSERT INTO string(id, value) VALUES(901, 'train_step'), (902, '/home/me/train.c'), "
     "(903, 'gc_collect'), (904, '/home/me/gc.c'), (905, 'lock_queue'), (906, '/home/me/queue.c'), "
     "(907, 'write_log'), (908, '/home/me/log.c'), (909, 'Python'), "
-    "(910, 'garbage collection, generation 2'), (911, 'garbage collection, generation 0');"
+    "(910, 'garbage collection, generation 2'), (911, 'garbage collection, generation 0'), "
+    "(912, 'touch_pages');"
     "INSERT INTO frame(id, process, kind, address) VALUES(1, 1, 1, 1), (2, 1, 1, 2), (3, 1, 1, 3), "
-    "(4, 1, 1, 4);"
+    "(4, 1, 1, 4), (5, 1, 1, 5);"
     "INSERT INTO symbol(frame, level, function, file, line) VALUES(1, 0, 901, 902, 40), "
-    "(2, 0, 903, 904, 12), (3, 0, 905, 906, 77), (4, 0, 907, 908, 5);"
+    "(2, 0, 903, 904, 12), (3, 0, 905, 906, 77), (4, 0, 907, 908, 5), (5, 0, 912, 902, 9);"
     "INSERT INTO stack(id, parent, frame, depth) VALUES(1, NULL, 1, 1), (2, 1, 2, 2), (3, 1, 3, "
     "2), "
-    "(4, 1, 4, 2);";
+    "(4, 1, 4, 2), (5, 1, 5, 2);";
 
 static void sample(struct program *p, int64_t start, int kind, int64_t duration, int stack)
 {
@@ -79,6 +81,26 @@ static void pause_host(struct program *p, int kind, int stack, int64_t ns)
     } else {
         for (int64_t t = 0; t < ns; t += 100 * US)
             sample(p, p->s.host + t, kind, 0, stack);
+    }
+    scene_host(&p->s, ns);
+}
+
+/* One count for the pause, as between two readings. */
+static void count_faults(struct program *p, int64_t ns, int64_t count)
+{
+    scene_sql(&p->s,
+              "INSERT INTO page_faults(start, duration, thread, count, major) "
+              "VALUES(%lld, %lld, 1, %lld, 0)",
+              (long long)p->s.host, (long long)ns, (long long)count);
+}
+
+/* The host takes page faults; of ten samples, `others` find it elsewhere. */
+static void touch_pages(struct program *p, int64_t ns, int others)
+{
+    count_faults(p, ns, ns / US + 1);
+    for (int64_t t = 100 * US; t <= ns; t += 100 * US) {
+        bool other = p->touches++ * 7 % 10 < others;
+        sample(p, p->s.host + t, other ? 1 : 5, 0, STACK_TOUCH);
     }
     scene_host(&p->s, ns);
 }
@@ -148,6 +170,13 @@ static void plant_on_host(struct program *p)
     case SLOW_KIND_LOGGING:
         pause_host(p, 4, STACK_LOG, p->extra_ns);
         break;
+    case SLOW_KIND_HOST_FAULTS:
+        touch_pages(p, p->extra_ns, 3);
+        break;
+    case SLOW_KIND_FAULTS_ASIDE: /* a buffer that is touched first, then written */
+        touch_pages(p, p->extra_ns / 4, 0);
+        pause_host(p, 1, STACK_LOG, p->extra_ns * 3 / 4);
+        break;
     case SLOW_KIND_PYTHON_RANGE:
         pause_in_range(p, "load_batch");
         break;
@@ -189,6 +218,13 @@ static void plant_piece(struct program *p, int k)
         break;
     case SLOW_KIND_PREEMPTED_THREAD:
         pause_host(p, 3, STACK_STEP, ns);
+        break;
+    case SLOW_KIND_HOST_FAULTS:
+        touch_pages(p, ns, 3);
+        break;
+    case SLOW_KIND_FAULTS_ASIDE:
+        touch_pages(p, ns / 4, 0);
+        pause_host(p, 1, STACK_LOG, ns * 3 / 4);
         break;
     case SLOW_KIND_LOGGING: /* who works longer is preempted more often */
         for (int i = 0; i < 8; i++) {
@@ -350,6 +386,11 @@ static void run_step(struct program *p, int step)
     scene_as(s, 0);
     begin[0] = s->host;
     sample(p, s->host, 1, 0, STACK_STEP);
+    if (p->kind == SLOW_KIND_NOTHING || p->kind >= SLOW_KIND_HOST_FAULTS) {
+        count_faults(p, 20 * US, 1 + step % 5);
+        if (step % 7 == 3)
+            sample(p, s->host + 2 * US, 5, 0, STACK_TOUCH);
+    }
     if (!p->form || step % 4 == 0)
         record_clock(p, slow && p->kind == SLOW_KIND_CLOCK_DROP);
     if (!p->ranks) {

@@ -26,7 +26,9 @@
     X(MODULE_LOAD, LOAD, "", LOAD, "")                                                             \
     X(PYTHON_RANGE, HOST, "load_batch", HOST, "decode")                                            \
     X(COLLECTION, GC, "generation 2", GC, "generation 0")                                          \
-    X(SLOW_COLLECTIVE, COLLECTIVE, "itself", COLLECTIVE, "itself")
+    X(SLOW_COLLECTIVE, COLLECTIVE, "itself", COLLECTIVE, "itself")                                 \
+    X(HOST_FAULTS, FAULTS, "touch_pages", FAULTS, "page faults, ")                                 \
+    X(FAULTS_ASIDE, HOST, "write_log", HOST, "write_log")
 
 enum slow_kind {
 #define SLOW_KIND(kind, ...) SLOW_KIND_##kind,

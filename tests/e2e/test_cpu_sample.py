@@ -15,7 +15,7 @@ import e2e
 
 MS = 1000000
 SYS_perf_event_open = {"x86_64": 298, "aarch64": 241}.get(os.uname().machine)
-USER, BLOCKED, PREEMPTED, KERNEL = 1, 2, 3, 4
+USER, BLOCKED, PREEMPTED, KERNEL, FAULT = 1, 2, 3, 4, 5
 
 
 def why_not():
@@ -139,6 +139,29 @@ class CpuSample(e2e.Case):
         self.assertEqual(len(sleeps), 1, samples)
         self.assertGreaterEqual(sleeps[0][1], 299 * MS)
         self.assertEqual(sleeps[0][4], ["sleep_here", "main", "_start"])
+
+    def test_page_faults(self):
+        """Counted exactly; those of a program that computes are few."""
+        result = self.record(HOST, "faults", 200, options=("--cpu-sample=997",))
+        pages, everything = map(int, result.out.split())
+        db = self.open(result.capture)
+        self.assertGreaterEqual(self.one(db, "SELECT sum(count) FROM page_faults"), pages)
+        self.assertLessEqual(self.one(db, "SELECT sum(count) FROM page_faults"), everything)
+        self.assertEqual(self.one(
+            db, "SELECT count(*) FROM page_faults a JOIN page_faults b ON b.thread = a.thread AND b.id > a.id "
+                "WHERE b.start < a.start + a.duration"), 0)
+        computing = self.sampled("compute", 300)
+        self.assertLess(self.one(computing, "SELECT sum(count) FROM page_faults"), 1000)
+        self.assertEqual(self.one(computing, "SELECT count(*) FROM cpu_sample WHERE kind = 5 AND start > "
+                                             "(SELECT max(start + duration) FROM page_faults)"), 0)
+
+    @unittest.skipUnless(may_see_kernel() and os.uname().machine == "x86_64", "the kernel's time is not sampled")
+    def test_time_in_page_faults(self):
+        samples = self.stacks(self.sampled("faults", 200))
+        faulting = self.time(samples, (FAULT,), "touch_here")
+        self.assertGreater(faulting, 0.2 * self.time(samples, (USER, KERNEL, FAULT), "touch_here"))
+        everything = sum(weight for kind, _, weight, _, names in samples if kind == FAULT)
+        self.assertGreater(faulting, 0.8 * everything)
 
     @unittest.skipUnless(may_see_kernel(), "perf_event_paranoid hides where threads block")
     def test_waiting_for_a_lock(self):

@@ -37,6 +37,7 @@ struct prof_median prof_median_interval(int64_t *values, size_t count);
 struct prof_part_cell {
     int64_t ns;             /* of the iteration's time */
     int64_t count, work_ns; /* operations or calls that begin in it, and their durations */
+    int64_t major;          /* of the count of page faults */
 };
 
 /* A stretch of an iteration that is explained, or of the one that it is held against. */
@@ -96,6 +97,21 @@ void prof_overlays_free(struct prof_overlays *overlays);
 bool prof_overlay_at(const struct prof_overlays *overlays, uint32_t thread, enum prof_slice slice,
                      int64_t time, int64_t *end, enum prof_part_kind *kind, const char **name);
 
+/* Page faults of a thread in a stretch of time. */
+struct prof_fault_row {
+    int64_t begin, end, count, major;
+    uint32_t thread;
+};
+
+/* Those that were counted and are more than none; borrowed. */
+const struct prof_fault_row *prof_overlays_faults(const struct prof_overlays *overlays,
+                                                  size_t *count);
+
+/* Add what samples of the thread in a stretch of time represent: in page faults, and otherwise on a
+ * processor. */
+void prof_overlays_weigh(const struct prof_overlays *overlays, uint32_t thread, int64_t begin,
+                         int64_t end, int64_t *faults, int64_t *others);
+
 /* Where the thread was longest between two moments, by samples of the processors: "compute
  * (train.c:12), computing". False: not known. */
 bool prof_overlays_place(const struct prof_overlays *overlays, struct prof_capture *capture,
@@ -120,6 +136,7 @@ struct prof_usual {
     size_t others;
     int64_t *sums, *most; /* by part */
     double *counts, *work;
+    int64_t *most_count; /* by part */
 };
 
 #define PROF_SAY_WHY(why, ...) prof_append((why)->seen, sizeof(why)->seen, __VA_ARGS__)

@@ -1,5 +1,6 @@
 /* What else happened while a device waited for the host: code that was compiled or loaded, unified
- * memory that moved, and what samples of the processors say of the thread. */
+ * memory that moved, and what samples of the processors say of the thread: that it was off them, or
+ * that the operating system handled its page faults. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +31,7 @@ struct prof_overlays {
     const struct prof_intervals *within;
     PROF_ARRAY(struct overlay) list;
     PROF_ARRAY(struct overlay_sample) samples; /* by begin */
+    PROF_ARRAY(struct prof_fault_row) faults;
 };
 
 static int overlay_precedence(enum prof_part_kind kind)
@@ -39,7 +41,8 @@ static int overlay_precedence(enum prof_part_kind kind)
            : kind == PROF_PART_OF_GC        ? 2
            : kind == PROF_PART_OF_MIGRATION ? 3
            : kind == PROF_PART_OF_PREEMPTED ? 4
-                                            : 5;
+           : kind == PROF_PART_OF_BLOCKED   ? 5
+                                            : 6;
 }
 
 static bool overlaps_any(const struct prof_intervals *within, int64_t begin, int64_t end)
@@ -92,7 +95,21 @@ static bool add_collection(void *user, sqlite3_stmt *row)
                        (uint32_t)prof_column_id(row, 1), begin, prof_add(begin, duration));
 }
 
-/* A thread that was off the processors says exactly from when to when. */
+static bool add_fault_row(void *user, sqlite3_stmt *row)
+{
+    struct prof_overlays *o = user;
+    struct prof_fault_row faults = {.begin = prof_column_int(row, 0),
+                                    .thread = (uint32_t)prof_column_id(row, 2),
+                                    .count = prof_column_size(row, 3),
+                                    .major = prof_column_size(row, 4)};
+    faults.end = prof_add(faults.begin, prof_column_size(row, 1));
+    return faults.begin < 0 || faults.count <= 0 || faults.major < 0 ||
+           !overlaps_any(o->within, faults.begin, faults.end) ||
+           prof_array_push(&o->faults, faults);
+}
+
+/* A thread that was off the processors says exactly from when to when; a sample in a page fault
+ * represents the time on a processor before it. */
 static bool add_thread_sample(void *user, sqlite3_stmt *row)
 {
     struct prof_overlays *o = user;
@@ -102,14 +119,19 @@ static bool add_thread_sample(void *user, sqlite3_stmt *row)
                                     .kind = prof_column_code(row, 2),
                                     .weight = prof_column_size(row, 4),
                                     .stack = prof_column_id(row, 5)};
-    bool off = sample.kind == WIRE_CPU_BLOCKED || sample.kind == WIRE_CPU_PREEMPTED;
+    bool fault = sample.kind == WIRE_CPU_FAULT;
+    bool off = sample.kind == WIRE_CPU_BLOCKED || sample.kind == WIRE_CPU_PREEMPTED || fault;
     sample.end = prof_add(sample.begin, off && duration > 0 ? duration : 1);
-    if (sample.begin < 0 || !overlaps_any(o->within, sample.begin, sample.end))
+    int64_t begin = fault && duration <= 0 && sample.weight > 0
+                        ? prof_subtract(sample.begin, sample.weight)
+                        : sample.begin;
+    if (sample.begin < 0 || !overlaps_any(o->within, begin, sample.end))
         return true;
     if (off && !add_overlay(o,
-                            sample.kind == WIRE_CPU_BLOCKED ? PROF_PART_OF_BLOCKED
-                                                            : PROF_PART_OF_PREEMPTED,
-                            0, sample.thread, sample.begin, sample.end))
+                            fault                             ? PROF_PART_OF_FAULTS
+                            : sample.kind == WIRE_CPU_BLOCKED ? PROF_PART_OF_BLOCKED
+                                                              : PROF_PART_OF_PREEMPTED,
+                            0, sample.thread, begin, sample.end))
         return false;
     return prof_array_push(&o->samples, sample);
 }
@@ -143,6 +165,9 @@ enum prof_status prof_overlays_read(struct prof_overlays **overlays, struct prof
         status = prof_scan(capture,
                            "SELECT start, thread, kind, duration, weight, stack FROM cpu_sample",
                            add_thread_sample, o, err);
+    if (!status)
+        status = prof_scan(capture, "SELECT start, duration, thread, count, major FROM page_faults",
+                           add_fault_row, o, err);
     for (size_t i = 0; i < o->list.count; i++)
         prof_intervals_normalise(&o->list.data[i].set);
     prof_array_sort(&o->list, by_overlay_rank);
@@ -157,8 +182,15 @@ void prof_overlays_free(struct prof_overlays *o)
     if (o) {
         prof_array_free(&o->list);
         prof_array_free(&o->samples);
+        prof_array_free(&o->faults);
     }
     free(o);
+}
+
+const struct prof_fault_row *prof_overlays_faults(const struct prof_overlays *o, size_t *count)
+{
+    *count = o->faults.count;
+    return o->faults.data;
 }
 
 static const char *overlay_name(const struct overlay *overlay)
@@ -173,7 +205,7 @@ static const char *overlay_name(const struct overlay *overlay)
 
 static bool applies(enum prof_part_kind kind, enum prof_slice slice)
 {
-    if (kind == PROF_PART_OF_BLOCKED)
+    if (kind == PROF_PART_OF_BLOCKED || kind == PROF_PART_OF_FAULTS)
         return slice == PROF_SLICE_HOST;
     if (kind == PROF_PART_OF_PREEMPTED || kind == PROF_PART_OF_GC)
         return slice == PROF_SLICE_HOST || slice == PROF_SLICE_LAUNCH;
@@ -214,11 +246,25 @@ struct sampled {
 static int64_t sampled_ns(const struct sampled *of, const struct overlay_sample *sample)
 {
     if (sample->thread != of->thread || sample->end <= of->begin || sample->begin >= of->end ||
-        sample->kind < WIRE_CPU_USER || sample->kind > WIRE_CPU_KERNEL)
+        sample->kind < WIRE_CPU_USER || sample->kind > WIRE_CPU_FAULT)
         return 0;
     if (sample->end - sample->begin == 1)
         return sample->weight > 0 ? sample->weight : 0;
     return prof_min(sample->end, of->end) - prof_max(sample->begin, of->begin);
+}
+
+void prof_overlays_weigh(const struct prof_overlays *o, uint32_t thread, int64_t begin, int64_t end,
+                         int64_t *faults, int64_t *others)
+{
+    size_t at;
+    PROF_FIND_FIRST(at, i, o->samples.count, o->samples.data[i].begin >= begin);
+    for (; at < o->samples.count && o->samples.data[at].begin < end; at++) {
+        const struct overlay_sample *sample = &o->samples.data[at];
+        bool fault = sample->kind == WIRE_CPU_FAULT;
+        bool runs = sample->kind == WIRE_CPU_USER || sample->kind == WIRE_CPU_KERNEL;
+        if (sample->thread == thread && sample->weight > 0 && (fault || runs))
+            *(fault ? faults : others) = prof_add(*(fault ? faults : others), sample->weight);
+    }
 }
 
 /* The path of the innermost library on a stack that is more than every program's; NULL = none.
@@ -288,7 +334,8 @@ bool prof_overlays_place(const struct prof_overlays *o, struct prof_capture *cap
     static const char *const words[] = {[WIRE_CPU_USER] = "computing",
                                         [WIRE_CPU_KERNEL] = "inside the operating system",
                                         [WIRE_CPU_BLOCKED] = "blocked",
-                                        [WIRE_CPU_PREEMPTED] = "waiting for a processor"};
+                                        [WIRE_CPU_PREEMPTED] = "waiting for a processor",
+                                        [WIRE_CPU_FAULT] = "in a page fault"};
     struct sampled of = {.overlays = o, .thread = thread, .begin = begin, .end = end};
     const struct prof_frame *places;
     if (prof_capture_stacks(capture, &of.stacks, NULL) || !of.stacks)

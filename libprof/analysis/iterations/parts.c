@@ -155,7 +155,7 @@ static void split_piece(struct prof_dissection *d, struct prof_dissected *one,
         else if (!other && call)
             name = prof_string(d->facts->capture, piece->call, NULL);
         if (other || !busy)
-            part = part_of(d, kind, name, call && !other);
+            part = part_of(d, kind, name, other ? kind == PROF_PART_OF_FAULTS : call);
         add_part_piece(d, one, part, piece, begin, until);
         begin = until;
     }
@@ -238,6 +238,37 @@ static void count_dissected_calls(struct prof_dissection *d)
     }
 }
 
+/* What of `count` belongs to `part` of `whole` ns. */
+static int64_t faults_inside(int64_t count, int64_t part, int64_t whole)
+{
+    return part >= whole ? count : (int64_t)((double)count * (double)part / (double)whole + 0.5);
+}
+
+/* Of the iteration's own thread. They are counted between samples: what lies across the iteration's
+ * begin or end counts by its part. */
+static void count_dissected_faults(struct prof_dissection *d)
+{
+    size_t rows;
+    const struct prof_fault_row *row = prof_overlays_faults(d->overlays, &rows);
+    for (; rows--; row++) {
+        for (size_t i = first_dissected(d, row->begin);
+             i < d->list.count && d->list.data[i].row->start_ns < row->end; i++) {
+            struct prof_dissected *one = &d->list.data[i];
+            int64_t end = prof_add(one->row->start_ns, one->row->duration_ns);
+            int64_t inside = prof_min(end, row->end) - prof_max(one->row->start_ns, row->begin);
+            if (inside <= 0 || one->row->thread != row->thread)
+                continue;
+            struct prof_part_cell *cell =
+                part_cell_of(d, one, part_of(d, PROF_PART_OF_FAULTS, NULL, true));
+            if (!cell)
+                return;
+            int64_t whole = row->end - row->begin;
+            cell->count = prof_add(cell->count, faults_inside(row->count, inside, whole));
+            cell->major = prof_add(cell->major, faults_inside(row->major, inside, whole));
+        }
+    }
+}
+
 /* ---- all ------------------------------------------------------------------------------------- */
 
 PROF_ORDER(by_piece_begin, struct prof_part_piece, PROF_ASCENDING(begin))
@@ -261,6 +292,7 @@ enum prof_status prof_dissect(struct prof_dissection *d, struct prof_error *err)
     if (!status && prof_facts_pieces(d->facts, &all, dissect_piece, d)) {
         count_dissected_operations(d);
         count_dissected_calls(d);
+        count_dissected_faults(d);
         for (size_t i = 0; i < d->list.count; i++)
             prof_array_sort(&d->list.data[i].pieces, by_piece_begin);
     } else {

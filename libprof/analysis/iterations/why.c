@@ -129,8 +129,9 @@ static bool sum_usual(const struct prof_explaining *w, const struct prof_iterati
     *u = (struct prof_usual){.sums = calloc(parts + 1, sizeof *u->sums),
                              .most = calloc(parts + 1, sizeof *u->most),
                              .counts = calloc(parts + 1, sizeof *u->counts),
-                             .work = calloc(parts + 1, sizeof *u->work)};
-    if (!u->sums || !u->most || !u->counts || !u->work)
+                             .work = calloc(parts + 1, sizeof *u->work),
+                             .most_count = calloc(parts + 1, sizeof *u->most_count)};
+    if (!u->sums || !u->most || !u->counts || !u->work || !u->most_count)
         return false;
     for (size_t i = 0; i < w->parts.list.count; i++) {
         const struct prof_dissected *one = &w->parts.list.data[i];
@@ -142,6 +143,7 @@ static bool sum_usual(const struct prof_explaining *w, const struct prof_iterati
             u->sums[p] = prof_add(u->sums[p], cell->ns);
             u->most[p] = cell->ns > u->most[p] ? cell->ns : u->most[p];
             u->counts[p] += (double)cell->count;
+            u->most_count[p] = prof_max(u->most_count[p], cell->count);
             u->work[p] += (double)cell->work_ns;
         }
     }
@@ -158,6 +160,7 @@ static void free_usual(struct prof_usual *u)
     free(u->most);
     free(u->counts);
     free(u->work);
+    free(u->most_count);
 }
 
 /* ---- the first cause ------------------------------------------------------------------------- */
@@ -213,8 +216,25 @@ struct candidate {
 static bool part_may_be_cause(const struct prof_iteration_part *part, const struct prof_usual *u,
                               size_t p, int64_t more, int64_t largest)
 {
-    return (double)part->more_ns >= OF_ALL * (double)more && part->ns > u->most[p] &&
+    /* Samples estimate the time of page faults; their number is exact. */
+    bool counted = part->kind != PROF_PART_OF_FAULTS || part->count > u->most_count[p];
+    return (double)part->more_ns >= OF_ALL * (double)more && part->ns > u->most[p] && counted &&
            (double)part->more_ns >= OF_LARGEST * (double)largest;
+}
+
+/* Does the thread, where the device waits for it, take page faults for longer than it computes? By
+ * samples: what one represents may be longer than a short piece. */
+static bool faults_dominate(const struct prof_explaining *w, const struct prof_dissected *one)
+{
+    int64_t faults = 0, others = 0;
+    for (size_t i = 0; i < one->pieces.count; i++) {
+        const struct prof_part_piece *piece = &one->pieces.data[i];
+        enum prof_part_kind kind = w->parts.parts.data[piece->part].kind;
+        if (kind == PROF_PART_OF_HOST || kind == PROF_PART_OF_FAULTS)
+            prof_overlays_weigh(w->parts.overlays, piece->thread, piece->begin, piece->end, &faults,
+                                &others);
+    }
+    return faults > others;
 }
 
 static struct candidate first_cause(const struct prof_explaining *w,
@@ -226,18 +246,24 @@ static struct candidate first_cause(const struct prof_explaining *w,
     struct candidate first = {.piece = NULL};
     size_t count = w->parts.parts.count;
     int64_t largest = 0;
-    bool direct = false, computes = false;
+    bool direct = false, computes = false, faults = false;
     for (size_t p = 0; p < count; p++)
         if (part_may_be_cause(&parts[p], u, p, more, 0) && parts[p].more_ns > largest)
             largest = parts[p].more_ns;
-    for (size_t p = 0; p < count; p++)
-        computes |=
-            parts[p].kind == PROF_PART_OF_HOST && part_may_be_cause(&parts[p], u, p, more, largest);
+    for (size_t p = 0; p < count; p++) {
+        bool may_be = part_may_be_cause(&parts[p], u, p, more, largest);
+        computes |= parts[p].kind == PROF_PART_OF_HOST && may_be;
+        faults |= parts[p].kind == PROF_PART_OF_FAULTS && may_be;
+    }
+    bool dominate = faults && faults_dominate(w, one);
     for (size_t p = 0; p < count; p++) {
         const struct prof_iteration_part *part = &parts[p];
-        /* A thread that computes longer is preempted more often, too. */
-        bool follows =
-            is_consequence(part->kind) || (computes && part->kind == PROF_PART_OF_PREEMPTED);
+        /* A thread that computes longer is preempted more often, too. Between its page faults it
+         * runs: what it does for longer is the cause. */
+        bool follows = is_consequence(part->kind) ||
+                       (part->kind == PROF_PART_OF_PREEMPTED && (computes || faults)) ||
+                       (part->kind == PROF_PART_OF_HOST && faults && dominate) ||
+                       (part->kind == PROF_PART_OF_FAULTS && computes && !dominate);
         if (!part_may_be_cause(part, u, p, more, largest) || (direct && follows))
             continue;
         const struct prof_part_piece *piece = onset(one, model, (uint32_t)p, part->more_ns);

@@ -212,6 +212,38 @@ static bool place_of_part(const struct prof_explaining *w, const struct prof_dis
     return false;
 }
 
+static void say_faults(const struct prof_part_cell *cell, double usual,
+                       struct prof_iteration_why *why)
+{
+    PROF_SAY_WHY(why, "%s page faults, ", prof_count(cell->count).text);
+    if (cell->major)
+        PROF_SAY_WHY(why, "%s of them from a disk or swap, ", prof_count(cell->major).text);
+    if (usual == 0)
+        PROF_SAY_WHY(why, "usually none");
+    else
+        PROF_SAY_WHY(why, "usually %.3g", usual);
+}
+
+/* A page fault takes no less: the way into the kernel and back, and clearing a page. */
+#define MIN_FAULT_NS 100
+
+/* Faults that are more than in any iteration compared, and enough to matter, where no sample says
+ * how long they took. */
+static void say_faults_beside(const struct prof_explaining *w, const struct prof_dissected *one,
+                              const struct prof_usual *u, size_t cause,
+                              struct prof_iteration_why *why)
+{
+    for (size_t p = 0; p < one->cells.count; p++) {
+        const struct prof_part_cell *cell = &one->cells.data[p];
+        double more = (double)cell->count - u->counts[p];
+        if (w->parts.parts.data[p].kind != PROF_PART_OF_FAULTS || cell->count <= u->most_count[p] ||
+            10 * MIN_FAULT_NS * more < (double)why->parts[cause].more_ns)
+            continue;
+        PROF_SAY_WHY(why, "; ");
+        say_faults(cell, u->counts[p], why);
+    }
+}
+
 void prof_say_cause(const struct prof_explaining *w, const struct prof_dissected *one,
                     struct prof_iteration_why *why, size_t p, const struct prof_usual *u,
                     const struct prof_part_piece *piece)
@@ -222,21 +254,27 @@ void prof_say_cause(const struct prof_explaining *w, const struct prof_dissected
         say_kernels(w, one, p, u, piece, why);
         return;
     }
-    PROF_SAY_WHY(why, "%s%s%s", prof_part_kind_text(key->kind),
-                 !key->name                       ? ""
-                 : key->kind == PROF_PART_OF_HOST ? " in range "
-                                                  : ": ",
-                 key->name ? key->name : "");
-    if (key->counts && (double)cell.count > u->counts[p] + 0.5)
+    if (key->kind == PROF_PART_OF_FAULTS)
+        say_faults(&cell, u->counts[p], why);
+    else
+        PROF_SAY_WHY(why, "%s%s%s", prof_part_kind_text(key->kind),
+                     !key->name                       ? ""
+                     : key->kind == PROF_PART_OF_HOST ? " in range "
+                                                      : ": ",
+                     key->name ? key->name : "");
+    if (key->counts && key->kind != PROF_PART_OF_FAULTS && (double)cell.count > u->counts[p] + 0.5)
         PROF_SAY_WHY(why, ", called %s times, usually %s", prof_count(cell.count).text,
                      how_often(u->counts[p]).text);
     else if (key->counts && piece->call)
         PROF_SAY_WHY(why, ", in one call of %s", prof_duration_ns(why->place.duration_ns).text);
     if (!key->name && piece->shape != PROF_NO_SHAPE)
-        PROF_SAY_WHY(why, " before %s", prof_shape_name(&w->facts->shapes.data[piece->shape]));
+        PROF_SAY_WHY(why, "%s before %s", key->kind == PROF_PART_OF_FAULTS ? "," : "",
+                     prof_shape_name(&w->facts->shapes.data[piece->shape]));
     char place[320];
     if (place_of_part(w, one, piece, place, sizeof place))
         PROF_SAY_WHY(why, ", in %s", place);
+    if (key->kind == PROF_PART_OF_HOST || key->kind == PROF_PART_OF_BLOCKED)
+        say_faults_beside(w, one, u, p, why);
 }
 
 /* When the host's own work ends that a piece is part of: with the call that has a line. What else

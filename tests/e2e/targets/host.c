@@ -1,7 +1,7 @@
 /* A program whose host side is known: functions that compute, sleep and wait for a lock, for a time
  * that is told, in threads, children and after exec; and one that keeps a device waiting.
  *
- *     host WHAT [MS]   what: compute, sleep, lock, threads, fork, exec, die, bound
+ *     host WHAT [MS]   what: compute, sleep, lock, threads, fork, exec, die, bound, faults
  *
  * The functions stand alone (noinline, no tail calls) so that their addresses tell them apart. */
 #include <pthread.h>
@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -44,6 +46,34 @@ STANDS_ALONE void sleep_here(double ms)
     struct timespec t = {(time_t)(ms / 1e3), (long)(ms * 1e6) % 1000000000};
     nanosleep(&t, NULL);
     sink++;
+}
+
+STANDS_ALONE void touch_here(size_t bytes)
+{
+    char *fresh = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (fresh == MAP_FAILED)
+        exit(77);
+    madvise(fresh, bytes, MADV_NOHUGEPAGE);
+    for (size_t i = 0; i < bytes; i += 4096)
+        fresh[i] = 1;
+    munmap(fresh, bytes);
+    sink++;
+}
+
+/* Touches new memory for that much processor time; tells how many pages, and how many page faults
+ * the system counts of the process in all. */
+static void take_faults(double ms)
+{
+    const size_t bytes = 8 << 20;
+    struct rusage usage;
+    long pages = 0;
+    compute_here(ms);
+    for (double end = now_ms(CLOCK_THREAD_CPUTIME_ID) + ms; now_ms(CLOCK_THREAD_CPUTIME_ID) < end;
+         pages += (long)(bytes / 4096))
+        touch_here(bytes);
+    compute_here(ms);
+    getrusage(RUSAGE_SELF, &usage);
+    printf("%ld %ld\n", pages, usage.ru_minflt + usage.ru_majflt);
 }
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -144,6 +174,8 @@ int main(int argc, char **argv)
         compute_here(ms);
     else if (!strcmp(what, "sleep"))
         sleep_here(ms);
+    else if (!strcmp(what, "faults"))
+        take_faults(ms);
     else if (!strcmp(what, "lock"))
         contend(ms);
     else if (!strcmp(what, "threads"))
