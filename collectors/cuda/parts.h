@@ -173,9 +173,6 @@ uint32_t cuda_context(uint32_t context, uint32_t ordinal);
 uint32_t cuda_stream(uint32_t context, uint32_t stream, uint32_t ordinal);
 uint32_t cuda_context_device(uint32_t context); /* id of its device, 0 = not known */
 #define CUDA_NO_DEVICE UINT32_MAX               /* for `ordinal`: take the context's */
-#define CUDA_UUID_BYTES 48u
-/* As nvidia-smi prints it; the length. */
-size_t cuda_uuid_text(const unsigned char bytes[16], char text[CUDA_UUID_BYTES]);
 void cuda_device_record(const void *record);
 void cuda_context_record(const void *record);
 void cuda_stream_record(const void *record);

@@ -7,6 +7,7 @@
 #ifndef PERFKIT_COLLECTORS_CUDA_PROFILER_API_H
 #define PERFKIT_COLLECTORS_CUDA_PROFILER_API_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -230,5 +231,16 @@ typedef void (*pc_crc_fn)(const void *cubin, size_t bytes, uint64_t *crc);
 /* remedy.c: what the user can do about an error. */
 /* A sentence for the result of a call, or NULL where CUPTI's own name of it has to do. */
 const char *counter_remedy(int result);
+
+/* gpu_lock.c: who counts on a GPU. */
+#define CUDA_UUID_BYTES 48u
+/* As nvidia-smi prints it; the length. */
+size_t cuda_uuid_text(const unsigned char bytes[16], char text[CUDA_UUID_BYTES]);
+/* False: another process of this network namespace counts on the GPU. True: nothing that is known
+ * speaks against it; *lock is a descriptor to close when it is over, or -1 where none could be
+ * made (CUPTI then refuses if the counters are in use). */
+bool gpu_lock_take(const char *uuid, int *lock);
+/* Is it a descriptor of gpu_lock_take? */
+bool gpu_lock_is(int fd);
 
 #endif

@@ -16,8 +16,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "collectors/core/collector.h"
@@ -182,29 +180,20 @@ static CUptiResult configure(struct sampled_context *context)
     return cupti.PCSamplingSetConfigurationAttribute(&all);
 }
 
-#define LOCK_NAME "perfkit-counters-" /* samplers/counters has the same lock */
-
-/* False: another process of this network namespace samples the GPU, or counts on it. An abstract
- * socket leaves no file and ends with its process; until then it is kept. */
+/* False: another process samples the GPU, or counts on it. The lock is kept until the process
+ * ends. */
 static bool hold_counters(uint32_t device)
 {
     unsigned char uuid[16];
     char text[CUDA_UUID_BYTES];
-    struct sockaddr_un name = {.sun_family = AF_UNIX};
+    int lock;
     if (locks[device] || !cuda_driver.DeviceGetUuid ||
         cuda_driver.DeviceGetUuid(uuid, (CUdevice)device) != CUDA_SUCCESS)
         return true;
     cuda_uuid_text(uuid, text);
-    int length = snprintf(name.sun_path + 1, sizeof name.sun_path - 1, LOCK_NAME "%s", text);
-    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    if (fd >= 0 && bind(fd, (struct sockaddr *)&name,
-                        (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1) +
-                            (socklen_t)length) != 0) {
-        bool others = errno == EADDRINUSE;
-        close(fd);
-        return !others;
-    }
-    locks[device] = fd + 1;
+    if (!gpu_lock_take(text, &lock))
+        return false;
+    locks[device] = lock + 1;
     return true;
 }
 
@@ -214,10 +203,7 @@ static void release_in_child(void)
 {
     int saved = errno;
     for (uint32_t i = 0; i < DEVICES; i++) {
-        struct sockaddr_un name = {0};
-        socklen_t bytes = sizeof name;
-        if (locks[i] && getsockname(locks[i] - 1, (struct sockaddr *)&name, &bytes) == 0 &&
-            memcmp(name.sun_path + 1, LOCK_NAME, sizeof LOCK_NAME - 1) == 0)
+        if (locks[i] && gpu_lock_is(locks[i] - 1))
             close(locks[i] - 1);
         locks[i] = 0;
     }

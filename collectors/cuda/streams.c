@@ -64,17 +64,6 @@ static uint32_t driver_version_string(void)
     return n > 0 ? collector_string(text, (size_t)n) : 0;
 }
 
-size_t cuda_uuid_text(const unsigned char bytes[16], char text[CUDA_UUID_BYTES])
-{
-    size_t at = (size_t)snprintf(text, CUDA_UUID_BYTES, "GPU-");
-    for (unsigned i = 0; i < 16; i++) {
-        if (i == 4 || i == 6 || i == 8 || i == 10)
-            text[at++] = '-';
-        at += (size_t)snprintf(text + at, CUDA_UUID_BYTES - at, "%02x", bytes[i]);
-    }
-    return at;
-}
-
 static uint32_t uuid_string(const unsigned char bytes[16])
 {
     char text[CUDA_UUID_BYTES];

@@ -6,12 +6,9 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -30,7 +27,7 @@
 struct sampled_gpu {
     unsigned index;
     uint32_t id; /* counter device id */
-    char uuid[48], name[96];
+    char uuid[CUDA_UUID_BYTES], name[96];
     struct counter_gpu *gpu;
     void *nvml;
     int lock;
@@ -76,22 +73,6 @@ say(struct sampler *sampler, enum wire_health_state state, const char *format, .
     spool_out_health(&sampler->out, state, text);
 }
 
-/* Two runs cannot count on one GPU at a time. An abstract socket is a lock that leaves no file,
- * holds across users, and ends with its process however that ends. */
-static int lock_gpu(const char *uuid)
-{
-    struct sockaddr_un name = {.sun_family = AF_UNIX};
-    int length = snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "perfkit-counters-%s", uuid);
-    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    if (fd < 0)
-        return -1;
-    if (bind(fd, (struct sockaddr *)&name,
-             (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length)) == 0)
-        return fd;
-    close(fd);
-    return -1;
-}
-
 static void name_gpu(struct sampled_gpu *gpu)
 {
     int device = 0;
@@ -99,10 +80,7 @@ static void name_gpu(struct sampled_gpu *gpu)
     cuda_driver.DeviceGet(&device, (int)gpu->index);
     cuda_driver.DeviceGetName(gpu->name, sizeof gpu->name, device);
     cuda_driver.DeviceGetUuid(bytes, device);
-    size_t at = (size_t)snprintf(gpu->uuid, sizeof gpu->uuid, "GPU-");
-    for (unsigned i = 0; i < 16; i++)
-        at += (size_t)snprintf(gpu->uuid + at, sizeof gpu->uuid - at, "%s%02x",
-                               i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", bytes[i]);
+    cuda_uuid_text(bytes, gpu->uuid);
 }
 
 static bool start_gpu(const struct sampler *sampler, struct sampled_gpu *gpu,
@@ -117,8 +95,7 @@ static bool open_gpu(struct sampler *sampler, struct sampled_gpu *gpu)
 {
     char why[COUNTER_WHY_BYTES];
     name_gpu(gpu);
-    gpu->lock = lock_gpu(gpu->uuid);
-    if (gpu->lock < 0) {
+    if (!gpu_lock_take(gpu->uuid, &gpu->lock)) {
         say(sampler, WIRE_HEALTH_DEGRADED,
             "GPU %u: another perfkit run samples its counters; run it again when that one has "
             "ended",
