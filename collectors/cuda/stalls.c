@@ -65,7 +65,7 @@ static uint32_t period; /* exponent */
 static struct sampled_context contexts[CONTEXTS];
 static struct pc_data final[DEVICES]; /* what CUPTI fills at the end; a device has one context */
 static int locks[DEVICES]; /* descriptor + 1: this process holds the GPU (hold_counters) */
-static _Atomic bool told_of_others, told_of_last;
+static _Atomic bool told_of_others, told_of_last, told_of_number;
 static _Atomic uint64_t claimed;    /* bit: a context of the device is sampled */
 static _Atomic uint32_t unloading; /* threads that end contexts: CUPTI is not called meanwhile */
 static _Atomic bool fetching, fetch_now;
@@ -213,7 +213,7 @@ static void release_in_child(void)
 /* Two contexts of a device that are sampled at a time lose all records (CUPTI 13.0.85). */
 static bool claim_device(uint32_t device)
 {
-    if (device >= DEVICES || atomic_fetch_or(&claimed, 1ull << device) >> device & 1)
+    if (atomic_fetch_or(&claimed, 1ull << device) >> device & 1)
         return false;
     bool ours = hold_counters(device);
     if (!ours)
@@ -250,6 +250,14 @@ void cuda_stalls_context(CUcontext handle)
     if (!wanted || !handle)
         return;
     cupti.GetDeviceId(handle, &device);
+    if (device >= DEVICES) {
+        if (!atomic_exchange(&told_of_number, true))
+            collector_health(WIRE_SOURCE_COUNTERS, WIRE_HEALTH_NOTE,
+                             "stall reasons are those of the first 64 GPUs of the process: a "
+                             "context of another one is not sampled",
+                             device);
+        return;
+    }
     if (!claim_device(device)) {
         if (!atomic_exchange(&told_of_others, true))
             collector_health(

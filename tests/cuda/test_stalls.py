@@ -224,6 +224,12 @@ class Stalls(replay.Case):
         self.assertEqual(self.one(db, "SELECT count(*) FROM capture_health WHERE note LIKE 'stall reasons are those "
                                       "of one context%'"), 1)
 
+    def test_device_number_without_room(self):
+        db = self.stalls(script([[PLAIN]]), fake="device=64")
+        self.assertEqual(self.later_count(db, "stall"), 0)
+        self.assertEqual(len(self.later_notes(db)), 1)
+        self.assertIn("the first 64 GPUs", self.later_notes(db)[0])
+
     def test_another_process(self):
         """Of a run, or --counters of another one: CUPTI would lose all records of the second."""
         uuid = struct.pack("<QQ", int(os.environ["FAKE_CUDA_HOST"]), 0).hex()

@@ -46,7 +46,7 @@ EXPORT CUptiResult cuptiGetContextId(CUcontext context, uint32_t *id)
 EXPORT CUptiResult cuptiGetDeviceId(CUcontext context, uint32_t *id)
 {
     uint32_t number;
-    *id = 0; /* one device */
+    *id = (uint32_t)fake_knob("device", 0); /* one device */
     return context_number(context, &number);
 }
 
