@@ -453,7 +453,7 @@ enum prof_status prof_report_write_chrome_trace(struct prof_capture *capture,
     status = status ?: prof_json_finish(&c.json, err);
     prof_json_free(&c.json);
     if (behind && fclose(behind) && !status)
-        status = prof_fail_errno(err, PROF_IO, "cannot write the report");
+        status = prof_report_write_failed(err);
     for (size_t i = 0; i < c.parts.count; i++)
         prof_json_free(&c.parts.data[i]);
     prof_array_free(&c.parts);

@@ -7,7 +7,9 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <zlib.h>
+
 #include "report/pack.h"
+#include "report/writers.h"
 
 void prof_html_pack_uint(struct prof_html_pack *pack, uint64_t value)
 {
@@ -69,7 +71,7 @@ enum prof_status prof_html_pack_write(const struct prof_html_pack *pack, FILE *o
     }
     errno = saved;
     if (!ok)
-        return prof_fail_errno(err, PROF_IO, "cannot write the report");
+        return prof_report_write_failed(err);
     return PROF_OK;
 }
 

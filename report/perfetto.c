@@ -650,7 +650,7 @@ enum prof_status prof_report_write_perfetto(struct prof_capture *capture,
         status = prof_fail(err, PROF_NOMEM, "cannot write the trace: out of memory");
     if (!status && p.write_errno) {
         errno = p.write_errno;
-        status = prof_fail_errno(err, PROF_IO, "cannot write the report");
+        status = prof_report_write_failed(err);
     }
     free_all(&p);
     return status ? status : prof_report_flush(out, err);

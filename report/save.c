@@ -29,15 +29,18 @@ const struct prof_report_writer *prof_report_find(const char *name)
     return NULL;
 }
 
-#define UNNAMED "cannot write the report"
+/* The name of the file that this thread writes, which a writer does not know; NULL = a stream. */
+static _Thread_local const char *file_name;
+
+enum prof_status prof_report_write_failed(struct prof_error *err)
+{
+    return prof_fail_errno(err, PROF_IO, "cannot write %s", file_name ? file_name : "the report");
+}
 
 enum prof_status prof_report_flush(FILE *out, struct prof_error *err)
 {
-    if (fflush(out) || ferror(out)) {
-        if (!errno)
-            errno = EIO;
-        return prof_fail_errno(err, PROF_IO, UNNAMED);
-    }
+    if (fflush(out) || ferror(out))
+        return prof_report_write_failed(err);
     if (prof_take_note(PROF_NOMEM, NULL))
         return prof_fail(err, PROF_NOMEM, "cannot write the report: out of memory");
     return PROF_OK;
@@ -87,28 +90,24 @@ static enum prof_status write_gzip(const struct job *job, FILE *out, struct prof
         return prof_fail(err, PROF_NOMEM, "cannot compress the report: out of memory");
     enum prof_status status = job->write(job->context, file, err);
     if (fclose(file) && !status)
-        status = prof_fail_errno(err, PROF_IO, UNNAMED);
+        status = prof_report_write_failed(err);
     return status ? status : prof_report_flush(out, err);
 }
 
-/* A writer knows its stream only: a full disk is reported here, with the file's name. */
 static enum prof_status write_to(const struct job *job, const char *path, FILE *out,
                                  struct prof_error *err)
 {
+    const char *outer = file_name;
+    file_name = path;
     enum prof_status status = prof_ends_with(path, ".gz") && !job->compressed
                                   ? write_gzip(job, out, err)
                                   : job->write(job->context, out, err);
+    file_name = outer;
     if (!status && prof_take_note(PROF_NOMEM, NULL))
         status = prof_fail(err, PROF_NOMEM, "cannot write %s: out of memory", path);
     bool full = status == PROF_FULL && ferror(out);
-    bool unnamed =
-        status == PROF_IO && ferror(out) && err && !strncmp(err->message, UNNAMED, strlen(UNNAMED));
     if (fclose(out) && !status)
         return prof_fail_errno(err, PROF_IO, "cannot write %s", path);
-    if (unnamed) {
-        const struct prof_error was = *err;
-        return prof_fail(err, status, "cannot write %s%s", path, was.message + strlen(UNNAMED));
-    }
     if (full)
         return prof_fail(err, status, "cannot write %s: %s: choose another place", path,
                          strerror(ENOSPC));

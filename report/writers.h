@@ -116,6 +116,9 @@ struct prof_report_document {
 extern const struct prof_report_document prof_report_ranks_document, prof_report_memory_document,
     prof_report_iterations_document, prof_report_why_document;
 
+/* PROF_IO, PROF_FULL on a full disk: a write failed with errno. The message has the name of the
+ * file that is being saved. */
+enum prof_status prof_report_write_failed(struct prof_error *err);
 /* Flush and say whether everything was written. */
 enum prof_status prof_report_flush(FILE *out, struct prof_error *err);
 
