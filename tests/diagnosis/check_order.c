@@ -115,6 +115,31 @@ START_TEST(rows_of_products_in_turn_are_batched)
 }
 END_TEST
 
+/* Work-groups of a size that the driver chose: their number is not known. */
+START_TEST(blocks_that_are_not_known_are_left_out)
+{
+    struct scene s;
+    struct prof_findings findings;
+    scene_open(&s, "opencl", "gpu");
+    int config = scene_config(&s, "small", 16, 128, 64);
+    for (int i = 0; i < STEPS; i++) {
+        scene_push(&s, "step");
+        for (int k = 0; k < 24; k++)
+            scene_kernel(&s, 0, config, 1 * US);
+        scene_pop(&s);
+    }
+    if (_i)
+        scene_sql(&s, "UPDATE launch_config SET block_x = NULL, block_y = NULL, block_z = NULL");
+    struct prof_capture *capture = scene_findings(&s, &findings);
+    const struct prof_finding *found = finding_of(&findings, "unbatched-kernels");
+    ck_assert_ptr_nonnull(found);
+    ck_assert_ptr_nonnull(strstr(found->seen, _i ? "(small: 1.00 us each)" : "(small: 16 blocks, 1.0"));
+    for (size_t i = 0; i < found->number_count; i++)
+        ck_assert(!_i || strcmp(found->numbers[i].name, "blocks"));
+    scene_done(capture, &findings);
+}
+END_TEST
+
 /* 0: a table that the recording saw to be the same in each iteration. 1: it saw other bytes. 2: too
  * little of the time for more than information. */
 START_TEST(the_same_bytes_again)
@@ -174,5 +199,6 @@ END_TEST
 
 CHECK_MAIN_LOOPS("order", {what_recording_may_have_made_is_information, 3},
                  {unexplained_waiting_goes_with_its_cause, 2},
-                 {rows_of_products_in_turn_are_batched, 2}, {the_same_bytes_again, 3},
+                 {rows_of_products_in_turn_are_batched, 2},
+                 {blocks_that_are_not_known_are_left_out, 2}, {the_same_bytes_again, 3},
                  {a_launch_that_is_held_up_makes_no_kernel_short, 2})

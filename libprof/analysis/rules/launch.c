@@ -150,9 +150,11 @@ static void unbatched_kernels(struct prof_judge *judge)
         return;
     struct prof_draft *draft = prof_found(judge, 0.7);
     prof_numbers(draft, {"launches", (double)kernels}, {"longest_row", (double)most},
-                 {"blocks", (double)prof_config_blocks(worst->config)},
                  {"mean_kernel_ns", (double)worst->sum_ns / (double)worst->count},
                  {"kernel_ns", (double)sum_ns});
+    int64_t blocks = prof_config_blocks(worst->config); /* 0 = not known */
+    if (blocks)
+        prof_numbers(draft, {"blocks", (double)blocks});
     for (size_t at = 0; (shape = prof_next_shape(judge, &at));)
         prof_claim_kernel(judge, draft, shape, gathered_gain(judge, shape));
     prof_claim(judge, draft, "idle_launch_ns", PROF_SLICE_LAUNCH, idle[PROF_SLICE_LAUNCH]);
@@ -160,9 +162,11 @@ static void unbatched_kernels(struct prof_judge *judge)
     prof_claim(judge, draft, "idle_host_ns", PROF_SLICE_HOST, idle[PROF_SLICE_HOST]);
     prof_say(draft,
              "{launches|launch|launches} of the same kernel one after the other, up to "
-             "{longest_row} in a row (%s: {blocks|block|blocks}, {mean_kernel_ns} each): one "
-             "launch could do the work of a row.",
+             "{longest_row} in a row (%s: ",
              prof_short_name(prof_shape_name(worst)).text);
+    if (blocks)
+        prof_say(draft, "{blocks|block|blocks}, ");
+    prof_say(draft, "{mean_kernel_ns} each): one launch could do the work of a row.");
     prof_places(judge, draft, &spots);
 }
 
