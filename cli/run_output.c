@@ -114,8 +114,9 @@ static bool aside_name(char out[PATH_MAX], const char *final, pid_t pid)
     return snprintf(out, PATH_MAX, "%s.old-%ld", final, (long)pid) < PATH_MAX;
 }
 
-/* Set aside by a run that is dead by now? Its pid, else 0. `entry`: a name in the file's folder. */
-static pid_t left_aside(const char *final, const char *entry)
+/* The pid of the run that renamed an older capture to `entry` (aside_name) and is dead by now, else
+ * 0. `entry`: a name in the folder of `final`. */
+static pid_t dead_run_of_aside(const char *final, const char *entry)
 {
     const char *name = strrchr(final, '/') + 1;
     size_t length = strlen(name);
@@ -127,14 +128,15 @@ static pid_t left_aside(const char *final, const char *entry)
                                                                                        : (pid_t)pid;
 }
 
-/* What such runs left: back under its name where that is free, else removed with `remove`. */
-static void settle_left_aside(const char *final, bool remove)
+/* Captures that such runs left renamed get their name back where it is free; else `remove` removes
+ * them. */
+static void restore_left_captures(const char *final, bool remove)
 {
     char folder[PATH_MAX];
     snprintf(folder, sizeof folder, "%s", final);
     PROF_DIR_CLOSED DIR *names = opendir(dirname(folder));
     for (const struct dirent *entry; names && (entry = readdir(names));) {
-        pid_t pid = left_aside(final, entry->d_name);
+        pid_t pid = dead_run_of_aside(final, entry->d_name);
         if (pid && !output_restore(final, pid) && remove)
             output_forget_aside(final, pid);
     }
@@ -158,7 +160,7 @@ static enum prof_status resolve(struct run_output *output, const char *folder, c
                          name);
     output->network = on_network(real);
     if (access(output->final, F_OK))
-        settle_left_aside(output->final, false);
+        restore_left_captures(output->final, false);
     return PROF_OK;
 }
 
@@ -382,7 +384,7 @@ void output_started(struct run_output *output)
     if (!output->aside[0])
         return;
     output_remove(output->aside);
-    settle_left_aside(output->final, true);
+    restore_left_captures(output->final, true);
     output->aside[0] = '\0';
 }
 
