@@ -32,13 +32,14 @@
     65536u /* that the last fetch brings at once; memory that is not used is not there */
 #define FETCH_TICKS 5u
 #define MOST_FETCHES 4096u
-#define WORKER_PAUSE_MS 100u           /* CUPTI's default */
-#define LEAVE_NS 4000000000u           /* the exiting thread waits no longer */
+#define WORKER_PAUSE_MS 100u /* CUPTI's default */
+#define LEAVE_NS 4000000000u /* the exiting thread waits no longer */
 /* In slot_of, beside enum wire_stall_reason */
 #define NOT_ISSUED 0x80u
 #define NO_REASON 0x81u
 
-/* MADE: a thread calls CUPTI for it. ENDED: sampling is, and `final` has what CUPTI brought then. */
+/* MADE: a thread calls CUPTI for it. ENDED: sampling is, and `final` has what CUPTI brought then.
+ */
 enum { FREE, MADE, SAMPLED, ENDED, GONE };
 struct sampled_context {
     _Atomic uint32_t state;
@@ -66,7 +67,7 @@ static struct sampled_context contexts[CONTEXTS];
 static struct pc_data final[DEVICES]; /* what CUPTI fills at the end; a device has one context */
 static int locks[DEVICES]; /* descriptor + 1: this process holds the GPU (hold_counters) */
 static _Atomic bool told_of_others, told_of_last, told_of_number;
-static _Atomic uint64_t claimed;    /* bit: a context of the device is sampled */
+static _Atomic uint64_t claimed;   /* bit: a context of the device is sampled */
 static _Atomic uint32_t unloading; /* threads that end contexts: CUPTI is not called meanwhile */
 static _Atomic bool fetching, fetch_now;
 enum { RUNNING, LEAVING, LEFT };

@@ -121,19 +121,24 @@ START_TEST(blocks_that_are_not_known_are_left_out)
     struct scene s;
     struct prof_findings findings;
     scene_open(&s, "opencl", "gpu");
-    int config = scene_config(&s, "small", 16, 128, 64);
+    int longer = scene_config(&s, "longer", 16, 128, 64),
+        other = scene_config(&s, "other", 16, 128, 64);
     for (int i = 0; i < STEPS; i++) {
         scene_push(&s, "step");
         for (int k = 0; k < 24; k++)
-            scene_kernel(&s, 0, config, 1 * US);
+            scene_kernel(&s, 0, longer, 8 * US);
+        for (int k = 0; k < 24; k++)
+            scene_kernel(&s, 0, other, 4 * US);
         scene_pop(&s);
     }
     if (_i)
-        scene_sql(&s, "UPDATE launch_config SET block_x = NULL, block_y = NULL, block_z = NULL");
+        scene_sql(&s, "UPDATE launch_config SET block_x = NULL WHERE id = %d", longer);
     struct prof_capture *capture = scene_findings(&s, &findings);
+    findings_check(&findings);
     const struct prof_finding *found = finding_of(&findings, "unbatched-kernels");
     ck_assert_ptr_nonnull(found);
-    ck_assert_ptr_nonnull(strstr(found->seen, _i ? "(small: 1.00 us each)" : "(small: 16 blocks, 1.0"));
+    ck_assert_ptr_nonnull(
+        strstr(found->seen, _i ? "(longer: 8.00 us each)" : "(longer: 16 blocks, 8.00 us each)"));
     for (size_t i = 0; i < found->number_count; i++)
         ck_assert(!_i || strcmp(found->numbers[i].name, "blocks"));
     scene_done(capture, &findings);
