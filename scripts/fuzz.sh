@@ -6,12 +6,13 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 seconds=${1:-600}
+targets=(fuzz_spool fuzz_ingest fuzz_cfi fuzz_run fuzz_cubin)
 cmake -S . -B build/fuzz -G Ninja -DCMAKE_C_COMPILER=clang -DCMAKE_BUILD_TYPE=RelWithDebInfo \
     -DPERFKIT_FUZZ=ON -DPERFKIT_CUDA_KERNELS=OFF -DPERFKIT_CUDA_COLLECTOR=OFF \
     -DPERFKIT_SANITIZE=address,undefined,fuzzer-no-link >/dev/null
-cmake --build build/fuzz --target fuzz_spool fuzz_ingest fuzz_cfi fuzz_run fuzz_cubin >/dev/null
+cmake --build build/fuzz --target "${targets[@]}" >/dev/null
 mkdir -p build/fuzz/artifacts
-for target in fuzz_spool fuzz_ingest fuzz_cfi fuzz_run fuzz_cubin; do
+for target in "${targets[@]}"; do
     mkdir -p "build/fuzz/corpus_$target"
     corpus=corpus length=4096
     case $target in fuzz_cfi | fuzz_run | fuzz_cubin) corpus=corpus_${target#fuzz_} ;; esac
