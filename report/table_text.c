@@ -287,6 +287,24 @@ static void choose_widths(const struct prof_report_output *o)
 
 /* ---- printing -------------------------------------------------------------------------------- */
 
+/* The name in `width` cells; two rows with different names do not look the same, in tables that
+ * people read as a whole. */
+static char *fit_name(const struct prof_report_layout *l, size_t c, const char *name, size_t width)
+{
+    enum { ROWS_READ = 100, ROOM_FOR_BOTH = 24 };
+    char *cut = prof_report_fit(name, width);
+    for (size_t i = 0; cut && i < l->rows && l->rows <= ROWS_READ && width >= ROOM_FOR_BOTH; i++) {
+        const char *other = l->names[i * l->count + c];
+        PROF_FREED char *of_other =
+            other && strcmp(other, name) != 0 ? prof_report_fit(other, width) : NULL;
+        if (of_other && strcmp(cut, of_other) == 0) {
+            free(cut);
+            return prof_report_fit_apart(name, other, width);
+        }
+    }
+    return cut;
+}
+
 /* `name`: to be shortened where the cell is too wide; NULL = it is not. */
 static bool print_cell(const struct prof_report_output *o, size_t c, bool first, bool last,
                        const char *cell, const char *name)
@@ -294,7 +312,7 @@ static bool print_cell(const struct prof_report_output *o, size_t c, bool first,
     PROF_FREED char *cut = NULL;
     size_t cells = prof_report_cells(cell), width = o->layout->widths[c];
     if (name && cells > width) {
-        cut = prof_report_fit(name, width);
+        cut = fit_name(o->layout, c, name, width);
         if (!cut)
             return false;
         cell = cut;

@@ -275,6 +275,40 @@ char *prof_report_fit(const char *text, size_t cells)
     return cut_middle(clean, name, cells);
 }
 
+char *prof_report_fit_apart(const char *text, const char *other, size_t cells)
+{
+    enum { DOTS = 3, BEFORE = 4 };
+    PROF_FREED char *clean = prof_report_clean(text), *against = prof_report_clean(other);
+    if (!clean || !against)
+        return NULL;
+    size_t same = 0;
+    while (clean[same] && clean[same] == against[same])
+        same++;
+    while (same && ((unsigned char)clean[same] & 0xc0) == 0x80) /* to where the character starts */
+        same--;
+    const char *differ = clean + same, *end = clean + strlen(clean);
+    const char *name = prof_name_without_type(clean);
+    if (name > differ)
+        name = clean;
+    cells = cells < 4 * DOTS ? 4 * DOTS : cells;
+    const char *head = copy_head(name, differ, cells / 3);
+    const char *from = copy_tail(head, differ, BEFORE);
+    size_t room = cells - cells_between(name, head) - (from > head ? DOTS : 0);
+    const char *to = copy_head(from, end, room);
+    if (to < end)
+        to = copy_head(from, end, room - DOTS);
+    else
+        from = copy_tail(head, end, room);
+    size_t bytes = (size_t)(head - name) + (size_t)(to - from) + 2 * DOTS + 1;
+    char *cut = malloc(bytes);
+    if (!cut)
+        prof_note(PROF_NOMEM);
+    else
+        snprintf(cut, bytes, "%.*s%s%.*s%s", (int)(head - name), name, from > head ? "..." : "",
+                 (int)(to - from), from, to < end ? "..." : "");
+    return cut;
+}
+
 #define MOST_PATTERN_BYTES 1000u
 #define MOST_COPIES 1000u /* of a part of the pattern, by {n} within {n} */
 

@@ -45,6 +45,10 @@ char *prof_report_cut(const char *text, size_t cells);
  * "void gemm<float, 128>(int)", "gemm<float, 128>", "gemm<f...128>". */
 char *prof_report_fit(const char *text, size_t cells);
 
+/* As prof_report_fit for a name that it would shorten to the same as `other`: of at most `cells`
+ * columns (at least 12), its start and the place from which on they differ. */
+char *prof_report_fit_apart(const char *text, const char *other, size_t cells);
+
 /* ---- regular expressions of options and of a capture file ------------------------------------ */
 
 /* Why the C library's matcher cannot be given this POSIX extended regular expression ("it ..."), or

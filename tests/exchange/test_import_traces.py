@@ -213,6 +213,16 @@ class Trace(NothingLeft):
         turned["traceEvents"] = list(reversed(KINETO["traceEvents"]))
         self.check_kineto(self.write(json.dumps(turned)))
 
+    def test_long_names_stay_apart(self):
+        """Two kernels whose names differ only where a table would cut them."""
+        events = [{"ph": "X", "cat": "kernel", "name": "sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize%s_stage3_warpsize1x2x1_"
+                   "ffma_aligna4_alignc4_execute_kernel__5x_cublas" % size, "pid": 0, "tid": 7, "ts": at, "dur": 10,
+                   "args": {"device": 0, "context": 1, "stream": 7, "correlation": at}}
+                  for at, size in ((100, "32x32x8"), (200, "64x64x8"))]
+        text = run("report", import_file(self.write(json.dumps(dict(KINETO, traceEvents=events))))).stdout
+        for size in ("32x32x8", "64x64x8"):
+            self.assertIn("size%s_" % size, text)
+
     def test_any_trace(self):
         events = [{"ph": "B", "name": "outer", "cat": "a,b", "pid": "main process", "tid": "t", "ts": "1.5"},
                   {"ph": "X", "name": "inner", "cat": "a,b", "pid": "main process", "tid": "t", "ts": 2, "dur": 3},

@@ -106,6 +106,12 @@ START_TEST(kernel_names_lose_their_least_telling_parts_first)
     /* Where a function is stays while there is room for some of its name. */
     expect_text(prof_report_fit("backward of step (train.py:36)", 24), "backwar... (train.py:36)");
     expect_text(prof_report_fit("backward of step (train.py:36)", 20), "backward of...py:36)");
+    expect_text(prof_report_fit_apart("void gemm_f32_f32_tn_n_tile32x32x8_stage3_kernel",
+                                      "void gemm_f32_f32_tn_n_tile64x32x8_stage3_kernel", 30),
+                "gemm_f32_f...tile32x32x8_st...");
+    expect_text(prof_report_fit_apart("one_name_that_ends_in_a", "one_name_that_ends_in_b", 18),
+                "one_na...ends_in_a");
+    expect_text(prof_report_fit_apart("int f(\xc3\xa9)", "int f(\xc3\xa8)", 20), "int f(\xc3\xa9)");
     expect_text(prof_report_fit("f (a_file_with_a_long_name.c:1)", 20), "f (a_file_w...e.c:1)");
 }
 END_TEST
