@@ -264,7 +264,7 @@ static int print_status(const struct spool_found *target, struct control *contro
 
 static void print_running(void)
 {
-    struct spool_list list = {0};
+    PROF_FREED struct spool_list list = {0};
     struct control control;
     spool_find_running(&list);
     for (size_t i = 0; i < list.count; i++) {
@@ -274,7 +274,6 @@ static void print_running(void)
         printf("%u\t%s\n", control.page->owner, name ? name : "");
         control_close(&control);
     }
-    prof_array_free(&list);
 }
 
 static int switch_recording(const struct cli_command *command, const struct spool_found *target,

@@ -80,11 +80,11 @@ static void put_markdown(const char *text)
     }
 }
 
-static void print_markdown(const struct prof_rule_page *page)
+static void print_markdown(const struct prof_rule_page *page, const char *before)
 {
     struct part parts[PARTS];
     page_parts(page, parts);
-    printf("## %s\n\n%s.\n\n", page->id, page->title);
+    printf("%s## %s\n\n%s.\n\n", before, page->id, page->title);
     for (size_t i = 0; i < PARTS; i++) {
         if (!parts[i].text)
             continue;
@@ -110,39 +110,28 @@ static void put_json(struct prof_json *json, const struct prof_rule_page *page)
 
 /* ---- command --------------------------------------------------------------------------------- */
 
-static int print_all(unsigned format)
+/* A page, or all of them, which as text are a list. */
+static int print_rules(const struct prof_rule_page *only, unsigned format)
 {
     const struct prof_rule_page *page;
     struct prof_json json;
-    for (size_t i = 0; format == TEXT && (page = prof_rule_page(i)); i++)
-        printf("%-20s %s\n", page->id, page->title);
-    for (size_t i = 0; format == MARKDOWN && (page = prof_rule_page(i)); i++) {
-        if (i)
-            putchar('\n');
-        print_markdown(page);
+    if (format == JSON)
+        prof_json_to_file(&json, stdout, 2);
+    if (format == JSON && !only)
+        prof_json_array(&json, NULL);
+    for (size_t i = 0; (page = !only ? prof_rule_page(i) : i ? NULL : only); i++) {
+        if (format == JSON)
+            put_json(&json, page);
+        else if (format == TEXT && only)
+            print_page_text(page);
+        else if (format == TEXT)
+            printf("%-20s %s\n", page->id, page->title);
+        else
+            print_markdown(page, i ? "\n" : "");
     }
-    if (format != JSON)
-        return CLI_OK;
-    prof_json_to_file(&json, stdout, 2);
-    prof_json_array(&json, NULL);
-    for (size_t i = 0; (page = prof_rule_page(i)); i++)
-        put_json(&json, page);
-    prof_json_end(&json);
-    return cli_finish_json("explain", &json);
-}
-
-static int print_rule_page(const struct prof_rule_page *page, unsigned format)
-{
-    struct prof_json json;
-    if (format == TEXT)
-        print_page_text(page);
-    else if (format == MARKDOWN)
-        print_markdown(page);
-    if (format != JSON)
-        return CLI_OK;
-    prof_json_to_file(&json, stdout, 2);
-    put_json(&json, page);
-    return cli_finish_json("explain", &json);
+    if (format == JSON && !only)
+        prof_json_end(&json);
+    return format == JSON ? cli_finish_json("explain", &json) : CLI_OK;
 }
 
 /* The nearest one; else the first that holds the word: leak, memory-leak. */
@@ -166,10 +155,10 @@ static int explain_run(const struct cli_command *command, void *given,
     (void)err;
     unsigned format = options->json ? JSON : options->format;
     if (!operands->count)
-        return print_all(format);
+        return print_rules(NULL, format);
     const struct prof_rule_page *page = prof_rule_find(operands->values[0]);
     if (page)
-        return print_rule_page(page, format);
+        return print_rules(page, format);
     const char *near = near_rule(operands->values[0]);
     if (near)
         return cli_fail(CLI_USAGE, command->name, "there is no rule '%s': did you mean '%s'?",

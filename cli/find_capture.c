@@ -270,11 +270,9 @@ static bool find_in_list(const struct spool_list *list, const char *path, struct
 
 bool spool_find_running_of(const char *path, struct spool_found *found)
 {
-    struct spool_list list = {0};
+    PROF_FREED struct spool_list list = {0};
     spool_find_running(&list);
-    bool there = find_in_list(&list, path, found);
-    prof_array_free(&list);
-    return there;
+    return find_in_list(&list, path, found);
 }
 
 bool spool_is_running(const char *folder)
@@ -284,7 +282,7 @@ bool spool_is_running(const char *folder)
 
 bool spool_find_for(const char *capture, char folder[PATH_MAX])
 {
-    struct spool_list list = {0};
+    PROF_FREED struct spool_list list = {0};
     struct spool_found found;
     char wanted[PATH_MAX], parent[PATH_MAX], name[PATH_MAX];
     if (!realpath(capture, wanted)) { /* perfkit was killed before it was there */
@@ -295,11 +293,10 @@ bool spool_find_for(const char *capture, char folder[PATH_MAX])
             return false;
     }
     look_in_bases(false, &list);
-    bool there = find_in_list(&list, wanted, &found);
-    prof_array_free(&list);
-    if (there)
-        strcpy(folder, found.folder);
-    return there || named_by(wanted, folder);
+    if (!find_in_list(&list, wanted, &found))
+        return named_by(wanted, folder);
+    strcpy(folder, found.folder);
+    return true;
 }
 
 /* ---- running captures ------------------------------------------------------------------------ */
@@ -322,11 +319,10 @@ static bool serves_process(const char *folder, long pid)
 /* A folder that something else named. */
 static bool use_spool_folder(struct spool_found *found, const char *folder)
 {
-    struct spool_list list = {0};
+    PROF_FREED struct spool_list list = {0};
     bool there = folder[0] == '/' && take_spool(&list, folder, true);
     if (there)
         *found = list.data[0];
-    prof_array_free(&list);
     return there;
 }
 
@@ -376,14 +372,13 @@ static bool by_children(pid_t pid, struct spool_found *found)
 
 static bool by_running(long pid, struct spool_found *found)
 {
-    struct spool_list list = {0};
+    PROF_FREED struct spool_list list = {0};
     bool there = false;
     spool_find_running(&list);
     for (size_t i = 0; i < list.count && !there; i++) {
         there = serves_process(list.data[i].folder, pid);
         *found = list.data[i];
     }
-    prof_array_free(&list);
     return there;
 }
 
@@ -401,7 +396,7 @@ static enum prof_status by_pid(long pid, struct spool_found *found, struct prof_
 enum prof_status ctl_find(const char *operand, struct spool_found *found, bool *several,
                           struct prof_error *err)
 {
-    struct spool_list list = {0};
+    PROF_FREED struct spool_list list = {0};
     if (operand) {
         struct stat info;
         char *end;
@@ -419,7 +414,6 @@ enum prof_status ctl_find(const char *operand, struct spool_found *found, bool *
     size_t count = list.count;
     if (count)
         *found = list.data[0];
-    prof_array_free(&list);
     if (several)
         *several = count > 1;
     if (count == 1)

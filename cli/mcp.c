@@ -639,7 +639,7 @@ static bool answer_request(const char *line, size_t length)
 static int mcp_run(const struct cli_command *command, void *given,
                    const struct cli_operands *operands, struct prof_error *err)
 {
-    PROF_ARRAY(char) line = {0};
+    PROF_FREED PROF_ARRAY(char) line = {0};
     bool ok = true;
     int c;
     (void)command, (void)given, (void)operands, (void)err;
@@ -655,7 +655,6 @@ static int mcp_run(const struct cli_command *command, void *given,
             ok = answer_request(line.data, line.count > MOST_REQUEST ? 0 : line.count);
         line.count = 0;
     } while (ok && c != EOF);
-    prof_array_free(&line);
     return ok ? CLI_OK : CLI_FAILED;
 }
 

@@ -227,7 +227,7 @@ static int abandon_recovery(struct recover *recover)
 /* Without an argument, or with a folder that holds spool folders: what there is to recover. */
 static size_t list_found(const char *name, const char *base)
 {
-    struct spool_list list = {0};
+    PROF_FREED struct spool_list list = {0};
     if (base)
         spool_find_below(base, &list);
     else
@@ -237,14 +237,12 @@ static size_t list_found(const char *name, const char *base)
         printf("%s\t%s\n", list.data[i].folder,
                *final ? final : "(ended before the program was started)");
     }
-    size_t count = list.count;
-    prof_array_free(&list);
-    if (count)
+    if (list.count)
         cli_say(name, "interrupted captures, as spool folder and file: name one of them");
     else if (!base)
         cli_say(name, "nothing to recover in /dev/shm, TMPDIR and /tmp or named by a capture of "
                       "this folder: if perfkit run was given --spool-dir, name that folder");
-    return count;
+    return list.count;
 }
 
 static bool is_spool_folder(const char *path)

@@ -98,11 +98,9 @@ static enum prof_status choose_capture(const struct spool_list *list, bool choos
 
 enum prof_status top_running(bool choose, struct top_capture *capture, struct prof_error *err)
 {
-    struct spool_list list = {0};
+    PROF_FREED struct spool_list list = {0};
     spool_find_running(&list);
-    enum prof_status status = choose_capture(&list, choose, capture, err);
-    prof_array_free(&list);
-    return status;
+    return choose_capture(&list, choose, capture, err);
 }
 
 bool top_is_served(void *context, const char *spool)

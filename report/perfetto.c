@@ -126,7 +126,7 @@ static int64_t intern_stack(struct prof_perfetto_interned *in,
 {
     bool fresh;
     int64_t iid = interned_number(in, PROF_PERFETTO_CALLSTACK, node, &fresh);
-    PROF_ARRAY(int64_t) frames = {0}; /* innermost first */
+    PROF_FREED PROF_ARRAY(int64_t) frames = {0}; /* innermost first */
     if (!fresh)
         return iid;
     for (; node; node = stacks->nodes.data[node - 1].parent) {
@@ -140,7 +140,6 @@ static int64_t intern_stack(struct prof_perfetto_interned *in,
     for (size_t i = frames.count; i-- > 0;)
         prof_protobuf_int(&in->entry, CALLSTACK_FRAME, frames.data[i]);
     end_entry(in, PROF_PERFETTO_CALLSTACK);
-    prof_array_free(&frames);
     return iid;
 }
 

@@ -265,7 +265,7 @@ static enum prof_status scan_kernels(struct work *w, const struct prof_filter *f
 /* One question for all groups: each costs a look at the graphs' tables. */
 static enum prof_status find_creators(struct work *w, struct prof_error *err)
 {
-    PROF_ARRAY(struct prof_graph_node *) wanted = {0};
+    PROF_FREED PROF_ARRAY(struct prof_graph_node *) wanted = {0};
     enum prof_status status = PROF_OK;
     for (size_t i = 0; !status && i < w->groups.count; i++) {
         struct group *g = prof_group_at(&w->groups, i);
@@ -277,7 +277,6 @@ static enum prof_status find_creators(struct work *w, struct prof_error *err)
     }
     if (!status && wanted.count)
         status = prof_graph_creators(w->capture, wanted.data, wanted.count, err);
-    prof_array_free(&wanted);
     return status;
 }
 

@@ -230,7 +230,7 @@ enum prof_status prof_unrecorded(struct prof_capture *capture, const struct prof
                                  struct prof_unrecorded_list *list, struct prof_error *err)
 {
     struct work w = {.capture = capture, .filter = filter};
-    struct prof_intervals gaps = {0};
+    PROF_FREED struct prof_intervals gaps = {0};
     size_t marks, at = 0;
     *list = (struct prof_unrecorded_list){0};
     enum prof_status status = read_marks(&w, &marks, err);
@@ -245,7 +245,6 @@ enum prof_status prof_unrecorded(struct prof_capture *capture, const struct prof
         ok = add_unrecorded(list, &w, &at, gaps.data[i]);
     prof_array_free(&w.closed);
     prof_array_free(&w.spans);
-    prof_array_free(&gaps);
     return !status && !ok ? prof_out_of_memory(err) : status;
 }
 

@@ -54,7 +54,8 @@ enum prof_status prof_fail_errno(struct prof_error *err, enum prof_status status
 
 enum prof_status prof_out_of_memory(struct prof_error *err);
 
-/* A local pointer that is freed where its block is left, by whatever way. */
+/* A local pointer, or array (array.h begins with the pointer), whose memory is freed where its
+ * block is left, by whatever way. */
 #define PROF_FREED __attribute__((cleanup(prof_freed)))
 static inline void prof_freed(void *pointer)
 {

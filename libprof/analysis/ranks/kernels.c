@@ -352,7 +352,7 @@ static void pair_left(struct rank_work *w, const struct left *left, size_t count
 
 static bool pair_rest(struct rank_work *w)
 {
-    PROF_ARRAY(struct left) left = {0};
+    PROF_FREED PROF_ARRAY(struct left) left = {0};
     bool ok = prof_array_reserve(&left, w->calls.count + w->kernels.count + 1);
     for (size_t i = 0; ok && i < w->calls.count; i++) {
         struct rank_call *call = &w->calls.data[i];
@@ -369,7 +369,6 @@ static bool pair_rest(struct rank_work *w)
     prof_array_sort(&left, by_kind_and_time);
     if (ok)
         pair_left(w, left.data, left.count);
-    prof_array_free(&left);
     return ok;
 }
 

@@ -313,7 +313,7 @@ static void widen_span(const struct prof_intervals *set, struct prof_interval *s
 /* The copies that no kernel covers, the collectives likewise, and everything at once. */
 static bool finish_sets(struct rank_unit *unit)
 {
-    struct prof_intervals idle = {0}, copies = {0}, work = {0};
+    PROF_FREED struct prof_intervals idle = {0}, copies = {0}, work = {0};
     struct prof_interval all = {INT64_MIN, INT64_MAX};
     prof_intervals_normalise(&unit->copies.set);
     bool ok = rank_cover_finish(&unit->compute) && rank_cover_finish(&unit->collectives) &&
@@ -323,13 +323,9 @@ static bool finish_sets(struct rank_unit *unit)
               prof_intervals_union(&unit->compute.set, &copies, &work) &&
               prof_intervals_union(&work, &unit->collectives.set, &unit->busy.set);
     prof_array_free(&unit->copies.set);
-    ok = ok && prof_intervals_union(&copies, &(struct prof_intervals){0}, &unit->copies.set) &&
-         rank_cover_finish(&unit->copies) && rank_cover_finish(&unit->exposed) &&
-         rank_cover_finish(&unit->busy);
-    prof_array_free(&idle);
-    prof_array_free(&copies);
-    prof_array_free(&work);
-    return ok;
+    return ok && prof_intervals_union(&copies, &(struct prof_intervals){0}, &unit->copies.set) &&
+           rank_cover_finish(&unit->copies) && rank_cover_finish(&unit->exposed) &&
+           rank_cover_finish(&unit->busy);
 }
 
 bool rank_windows(struct rank_work *w)

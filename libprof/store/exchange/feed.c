@@ -429,7 +429,7 @@ static bool read_frame(struct feed *feed, struct feed_process *process, sqlite3_
 bool feed_stack(struct feed *feed, struct feed_process *process, int64_t number, uint32_t *id)
 {
     uint64_t *known = prof_map_get(&process->stacks, (uint64_t)number);
-    PROF_ARRAY(struct foreign_frame) frames = {0};
+    PROF_FREED PROF_ARRAY(struct foreign_frame) frames = {0};
     bool ok = true;
     if (known) {
         *id = (uint32_t)*known;
@@ -447,7 +447,6 @@ bool feed_stack(struct feed *feed, struct feed_process *process, int64_t number,
         foreign_fail(feed->ingest, feed->err);
         ok = false;
     }
-    prof_array_free(&frames);
     return ok &&
            (prof_map_put(&process->stacks, (uint64_t)number, *id) || fail_feed_no_memory(feed));
 }

@@ -42,7 +42,7 @@ static char *format_rank_ranges(const int64_t *numbers, size_t count, int most)
 
 static enum prof_status note_file_ranks(struct merge *m, struct merge_input *in)
 {
-    PROF_ARRAY(int64_t) ranks = {0};
+    PROF_FREED PROF_ARRAY(int64_t) ranks = {0};
     bool ok = true;
     for (size_t i = 0; ok && i < in->processes.count; i++) {
         const struct merge_process *p = &in->processes.data[i];
@@ -56,7 +56,6 @@ static enum prof_status note_file_ranks(struct merge *m, struct merge_input *in)
         in->part->ranks = format_rank_ranges(ranks.data, ranks.count, 1000);
         ok = ok && in->part->ranks;
     }
-    prof_array_free(&ranks);
     return ok ? PROF_OK : prof_out_of_memory(m->err);
 }
 
@@ -202,7 +201,7 @@ static void add_file_ranks(struct ranks *r, const struct merge *m)
 
 static bool note_missing_ranks(struct merge *m, const struct ranks *r)
 {
-    PROF_ARRAY(int64_t) missing = {0};
+    PROF_FREED PROF_ARRAY(int64_t) missing = {0};
     bool ok = true;
     for (int64_t rank = 0; ok && rank < r->world; rank++) {
         int64_t *slot = r->file[rank] ? NULL : prof_array_add(&missing);
@@ -221,7 +220,6 @@ static bool note_missing_ranks(struct merge *m, const struct ranks *r)
         free(list);
         m->result->complete &= m->options->subset;
     }
-    prof_array_free(&missing);
     return ok;
 }
 
