@@ -88,6 +88,7 @@ void cpu_python_free_thread(struct cpu_python_thread *thread)
 
 void cpu_pythons_free(struct cpu_pythons *pythons)
 {
+    cpu_memory_end(&pythons->memory);
     prof_array_free(&pythons->wanted);
     prof_array_free(&pythons->stopped);
     prof_array_free(&pythons->refusals);
@@ -108,12 +109,14 @@ static bool find_interpreter(struct cpu_pythons *pythons, struct cpu_python *pyt
 {
     unsigned version;
     const char *why;
-    uint64_t now = prof_now_ns();
+    uint64_t now = prof_now_ns(), refused = pythons->memory.refused;
     if (python->found || python->looked || now < python->look_ns)
         return python->found;
     python->look_ns = now + python->wait_ns;
     python->wait_ns = python->wait_ns < MOST_WAIT_NS / 2 ? python->wait_ns * 2 : MOST_WAIT_NS;
     python->found = cpu_python_find(&pythons->memory, &python->interpreter, &version, &why);
+    if (pythons->memory.refused != refused && !python->found)
+        return false; /* it may not have touched that yet */
     python->looked = python->found || *why;
     if (*why)
         note_refusal(pythons, version, why);

@@ -25,8 +25,10 @@
 struct cpu_memory {
     struct python_memory reader; /* first: python_load gets back from it */
     uint32_t pid;
-    int error;            /* errno of the last read that failed */
-    unsigned reads;       /* calls to the kernel since cpu_memory_begin */
+    int error;        /* errno of the last read that failed */
+    unsigned reads;   /* calls to the kernel since cpu_memory_begin */
+    int pagemap;      /* descriptor + 1 of /proc/PID/pagemap; 0 = not open; -1 = there is none */
+    uint64_t refused; /* readings of what the process has not in memory */
     unsigned count, next; /* pages, and which is replaced */
     uint64_t addresses[CPU_PAGES];
     unsigned char pages[CPU_PAGES][CPU_PAGE_BYTES];
@@ -34,6 +36,9 @@ struct cpu_memory {
 
 /* Forget what is known, and read of `pid` from now on. */
 void cpu_memory_begin(struct cpu_memory *memory, uint32_t pid);
+
+/* Close what is open. */
+void cpu_memory_end(struct cpu_memory *memory);
 
 /* Read pages anew from now on. */
 void cpu_memory_forget(struct cpu_memory *memory);

@@ -3,11 +3,13 @@
  * been replaced meanwhile. */
 #include <elf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
 #include "samplers/cpu/python.h"
 
@@ -17,11 +19,59 @@
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
+#define PAGE_IS_THERE                                                                              \
+    (3ull << 62) /* present, or swapped out: Documentation/admin-guide/mm/pagemap */
+
+static bool lies_in_interpreter(const struct cpu_memory *memory, uint64_t address)
+{
+    char name[64], line[4352], path[4096];
+    uint64_t low, high;
+    bool found = false;
+    snprintf(name, sizeof name, "/proc/%u/maps", memory->pid);
+    FILE *maps = fopen(name, "re");
+    while (maps && !found && fgets(line, sizeof line, maps))
+        found = sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %*s %*s %*s %4095[^\n]", &low, &high,
+                       path) == 3 &&
+                low <= address && address < high && cpu_python_named(path);
+    if (maps)
+        fclose(maps);
+    return found;
+}
+
+/* Reading what a process has not in memory makes the kernel bring it there, and where the process
+ * does that itself (userfaultfd(2)), the reader waits for it, without end if it never does. The
+ * interpreter's own files are no such memory. */
+static bool reading_may_block(struct cpu_memory *memory, uint64_t address, size_t bytes)
+{
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), last = (address + bytes - 1) / page;
+    if (!memory->pagemap) {
+        char path[64];
+        snprintf(path, sizeof path, "/proc/%u/pagemap", memory->pid);
+        int file = open(path, O_RDONLY | O_CLOEXEC);
+        memory->pagemap = file < 0 ? -1 : file + 1;
+    }
+    for (uint64_t at = address / page; memory->pagemap > 0 && bytes && at <= last; at++) {
+        uint64_t entry;
+        if (pread(memory->pagemap - 1, &entry, sizeof entry, (off_t)(at * sizeof entry)) !=
+            sizeof entry)
+            return true;
+        if (!(entry & PAGE_IS_THERE) && !lies_in_interpreter(memory, at * page)) {
+            memory->refused++;
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool read_process(struct cpu_memory *memory, uint64_t address, void *to, size_t bytes)
 {
     struct iovec here = {to, bytes}, there = {(void *)(uintptr_t)address, bytes};
     if (memory->reads++ >= CPU_MOST_READS) {
         memory->error = EFBIG;
+        return false;
+    }
+    if (reading_may_block(memory, address, bytes)) {
+        memory->error = EFAULT;
         return false;
     }
     ssize_t got = process_vm_readv((pid_t)memory->pid, &here, 1, &there, 1, 0);
@@ -66,8 +116,16 @@ static bool read_pages(const struct python_memory *reader, uint64_t address, voi
     return true;
 }
 
+void cpu_memory_end(struct cpu_memory *memory)
+{
+    if (memory->pagemap > 0)
+        close(memory->pagemap - 1);
+    memory->pagemap = 0;
+}
+
 void cpu_memory_begin(struct cpu_memory *memory, uint32_t pid)
 {
+    cpu_memory_end(memory);
     memory->reader.read = read_pages;
     memory->pid = pid;
     memory->error = 0;

@@ -101,6 +101,11 @@ static void say_pythons(struct cpu_sampler *sampler)
                          "(python3.12 -X perf names them)",
                          version >> 8, version & 255u, pythons->refusals.data[i].why);
     }
+    if (pythons->memory.refused)
+        report_cpu_state(sampler, WIRE_HEALTH_NOTE,
+                         "%s of Python's frames not done: what they need is not in the program's "
+                         "memory (userfaultfd)",
+                         counted(pythons->memory.refused, "reading", "readings").text);
     if (pythons->untold)
         report_cpu_state(sampler, WIRE_HEALTH_NOTE, "%s no room for a name",
                          counted(pythons->untold, "frame of Python in CPU samples found",

@@ -2,9 +2,18 @@
  * made by hand (made_python.c). */
 #include <check.h>
 #include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "libprof/base/clock.h"
@@ -297,6 +306,59 @@ START_TEST(garbage_is_survived)
 }
 END_TEST
 
+#define MISSING_BYTES 65536u
+
+/* A child with memory that it promises to fill when it is touched, and never does. */
+static void keep_memory_missing(int to)
+{
+    int file = (int)syscall(SYS_userfaultfd, O_CLOEXEC | 1 /* UFFD_USER_MODE_ONLY */);
+    int every = (int)syscall(SYS_userfaultfd, O_CLOEXEC); /* where that is allowed */
+    struct uffdio_api api = {.api = UFFD_API};
+    char *memory =
+        mmap(NULL, MISSING_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    struct uffdio_register range = {.range = {at(memory), MISSING_BYTES},
+                                    .mode = UFFDIO_REGISTER_MODE_MISSING};
+    file = every < 0 ? file : every;
+    if (file < 0 || memory == MAP_FAILED || ioctl(file, UFFDIO_API, &api) ||
+        ioctl(file, UFFDIO_REGISTER, &range) ||
+        write(to, &memory, sizeof memory) != (ssize_t)sizeof memory)
+        _exit(77);
+    for (;;)
+        pause();
+}
+
+/* A read of such memory would last as long as that process. */
+START_TEST(memory_that_is_missing_is_not_read)
+{
+    int ends[2];
+    char *missing, value = 1;
+    ck_assert_int_eq(pipe(ends), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        keep_memory_missing(ends[1]);
+    }
+    close(ends[1]);
+    if (read(ends[0], &missing, sizeof missing) == (ssize_t)sizeof missing) {
+        struct cpu_memory *memory = calloc(1, sizeof *memory);
+        cpu_memory_begin(memory, (uint32_t)child);
+        alarm(600); /* kills this test */
+        ck_assert(!python_load(&memory->reader, at(missing) + 4096, &value, sizeof value));
+        ck_assert_int_eq(memory->error, EFAULT);
+        ck_assert(!python_load(&memory->reader, at(missing), &s, MISSING_BYTES));
+        ck_assert_uint_eq(memory->refused, 2);
+        ck_assert(python_load(&memory->reader, at(ends), &value, sizeof value));
+        ck_assert_uint_eq(memory->refused, 2);
+        alarm(0);
+        cpu_memory_end(memory);
+        free(memory);
+    }
+    close(ends[0]);
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+}
+END_TEST
+
 int main(void)
 {
     const struct check_test tests[] = {
@@ -307,6 +369,7 @@ int main(void)
         {cycles_end, 3},
         {texts_have_bounds, 1},
         {readings_are_bounded, 1},
+        {memory_that_is_missing_is_not_read, 1},
         {garbage_is_survived, 1},
     };
     uint64_t probe = 1, found = 0;
