@@ -11,7 +11,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 "${CC:-cc}" -std=c11 -D_GNU_SOURCE -I. -o "$work/tables" scripts/format_tables.c libprof/base/error.c \
-    libprof/store/health.c libprof/store/schema.c libprof/store/views.c libprof/wire/call_class.c \
+    libprof/store/schema.c libprof/store/views.c libprof/wire/call_class.c \
     -lsqlite3
 "$work/tables" > "$work/tables.md"
 fill_page $page "$begin" "$end" "$work/tables.md" "run scripts/format_doc.sh" "${1:-}"

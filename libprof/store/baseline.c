@@ -9,7 +9,7 @@
 
 #include "libprof/base/document.h"
 #include "libprof/base/regular.h"
-#include "libprof/store/baseline_file.h"
+#include "libprof/store/baseline.h"
 
 enum prof_status prof_baseline_check_name(const char *name, struct prof_error *err)
 {

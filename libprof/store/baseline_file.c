@@ -9,8 +9,7 @@
 #include <sys/stat.h>
 
 #include "libprof/base/format.h"
-#include "libprof/store/baseline_file.h"
-#include "libprof/store/capture_file.h"
+#include "libprof/store/baseline.h"
 #include "libprof/store/store.h"
 
 #define WAIT_MS 30000 /* for another job that saves: a save takes milliseconds */

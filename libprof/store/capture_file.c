@@ -1,4 +1,4 @@
-/* The files of a capture as files, before SQLite and after it; see capture_file.h. */
+/* The files of a capture as files, before SQLite and after it; see store.h. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -11,7 +11,6 @@
 #include <sqlite3.h>
 
 #include "libprof/base/regular.h"
-#include "libprof/store/capture_file.h"
 #include "libprof/store/schema.h"
 #include "libprof/store/store.h"
 

@@ -9,7 +9,7 @@
 
 #include "libprof/base/regular.h"
 #include "libprof/base/utf8.h"
-#include "libprof/store/ingest_foreign.h"
+#include "libprof/store/ingest.h"
 #include "libprof/store/ingest_private.h"
 
 static char *read_system_line(const char *path)

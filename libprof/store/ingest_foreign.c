@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libprof/store/ingest_foreign.h"
+#include "libprof/store/ingest.h"
 #include "libprof/store/ingest_private.h"
 
 #define BATCH_RECORDS 262144u

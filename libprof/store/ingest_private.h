@@ -3,11 +3,11 @@
  * - ingest.c: open, step, commit, finish; ingest_row.c: rows, and records that are one
  * - ingest_capture.c: the row of the capture, the kernel filter
  * - ingest_lifecycle.c: the table in which processes announce themselves; ingest_process.c: who
- * they are; ingest_process_end.c: who is alive, how they ended
+ *   they are, who is alive, how they ended
  * - ingest_define.c: the definition stream of a spool, local ids to rows; ingest_name.c: names of
  *   threads, and of objects known by the program's handles
  * - ingest_event.c: calls and device records, joined by correlation id; ingest_command.c: the rows
- *   made of them; ingest_range.c: NVTX; ingest_memory.c: allocations; ingest_blocks.c: PyTorch's
+ *   made of them; ingest_range.c: NVTX; ingest_memory.c: allocations, PyTorch's
  * - ingest_image.c: object files and where they are mapped; ingest_stack.c: call stacks, Python
  * - ingest_sampler.c: records of perfkit's samplers, hardware counters and samples of threads
  * - ingest_machine.c: what perfkit reads of GPUs and network ports beside the target
@@ -34,7 +34,6 @@
 #include "libprof/spool/lifecycle.h"
 #include "libprof/store/health.h"
 #include "libprof/store/ingest.h"
-#include "libprof/store/ingest_foreign.h"
 #include "libprof/store/ingest_spool.h"
 #include "libprof/store/ingest_stack.h"
 #include "libprof/store/rollup_sums.h"
@@ -371,16 +370,12 @@ int64_t ingest_process_sampled(struct prof_ingest *ingest, const struct wire_cpu
 int64_t ingest_process_of_spool(struct prof_ingest *ingest, const struct spool_header *header,
                                 const char *name);
 void ingest_processes_close(struct prof_ingest *ingest);
-
-/* ingest_process_end.c */
 enum prof_status ingest_processes_step(struct prof_ingest *ingest);
 uint32_t ingest_processes_alive(const struct prof_ingest *ingest);
 /* Write the end of those that have none: as gone, or as running still. */
 enum prof_status ingest_processes_finish(struct prof_ingest *ingest);
 /* What wait() says of the child that we started. */
 enum prof_status ingest_process_reaped(struct prof_ingest *ingest, uint32_t pid, int wait_status);
-/* enum lifecycle_end of what process.end_reason has. */
-uint32_t ingest_process_end_of(const char *reason);
 
 /* The number that a thread of the process, both as we see them, has for itself; 0 = it is gone */
 uint32_t ingest_own_tid(pid_t pid, uint32_t tid);

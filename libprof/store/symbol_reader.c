@@ -1,4 +1,4 @@
-/* See symbol_reader.h. The answer was made from an untrusted file by a process that this file may
+/* See symbolize.h. The answer was made from an untrusted file by a process that this file may
  * have compromised: every number is checked before it is used. */
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "libprof/base/clock.h"
-#include "libprof/store/symbol_reader.h"
+#include "libprof/store/symbolize.h"
 
 #define MOST_ANSWER (1ull << 30) /* bytes: more is no answer */
 

@@ -7,7 +7,6 @@
 #include "libprof/base/map.h"
 #include "libprof/base/regular.h"
 #include "libprof/store/schema.h"
-#include "libprof/store/symbol_reader.h"
 #include "libprof/store/symbolize.h"
 
 #define TIMEOUT_MS 180000u /* a file */

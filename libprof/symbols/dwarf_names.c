@@ -310,7 +310,7 @@ struct mini_debug {
     int next, count; /* symbols */
 };
 
-/* Files of their own are looked for elsewhere (debug_file.c). */
+/* Files of their own are looked for elsewhere (object_file.c). */
 static int find_none(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr base,
                      const char *file, const char *link, GElf_Word check, char **found)
 {

@@ -11,7 +11,7 @@
 #include "libprof/base/map.h"
 #include "libprof/symbols/protocol.h"
 
-/* ---- functions (elf_functions.c) ------------------------------------------------------------- */
+/* ---- functions (object_file.c) ------------------------------------------------------------- */
 
 struct elf_function {
     uint64_t start, end;
@@ -43,7 +43,7 @@ const struct elf_function *elf_functions_at(const struct elf_functions *function
                                             uint64_t address);
 void elf_functions_free(struct elf_functions *functions);
 
-/* ---- separate debug files (debug_file.c) ----------------------------------------------------- */
+/* ---- separate debug files (object_file.c) ----------------------------------------------------- */
 
 /* Separate debug files: where distributions, build systems and people put what `strip` took out. */
 
@@ -60,7 +60,7 @@ struct debug_search {
 bool debug_file_find(const struct debug_search *search, struct elf_image *found, char *path,
                      size_t size);
 
-/* ---- the answer (answer.c) ------------------------------------------------------------------- */
+/* ---- the answer (main.c) ------------------------------------------------------------------- */
 
 /* The symboliser's side of the answer: texts once each, then the levels of every address that has a
  * name. See protocol.h. */
@@ -79,10 +79,6 @@ struct answer {
  * knows it: made readable here. */
 void answer_level(struct answer *answer, const char *function, const char *file, uint32_t line);
 void answer_frame(struct answer *answer, uint32_t index);
-
-void answer_state(struct answer *answer, enum symbols_quality quality, const char *text);
-/* Send SYMBOLS_END and what is left. */
-bool answer_end(struct answer *answer);
 
 /* ---- debug information, by elfutils (dwarf_names.c) ------------------------------------------ */
 

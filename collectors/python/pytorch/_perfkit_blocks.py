@@ -1,6 +1,6 @@
 """What PyTorch's caching allocator does inside the memory that it holds, by its own history: every
 block with the Python frames that allocated it. Switched on when the program itself initialises CUDA,
-written when it ends, into the run's spool folder (libprof/store/ingest_blocks.c reads it):
+written when it ends, into the run's spool folder (libprof/store/ingest_memory.c reads it):
 
     perfkit-blocks 1 PID
     F ID LINE FILE<TAB>FUNCTION    a frame

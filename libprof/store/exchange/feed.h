@@ -6,7 +6,7 @@
 #include "libprof/base/array.h"
 #include "libprof/base/map.h"
 #include "libprof/store/exchange/parts.h"
-#include "libprof/store/ingest_foreign.h"
+#include "libprof/store/ingest.h"
 
 #define FEED_FARTHEST_NS                                                                           \
     ((int64_t)1 << 61) /* a later time is damage: sums of two must not overflow */
@@ -22,7 +22,7 @@ struct feed_process {
 };
 
 struct feed {
-    sqlite3 *source; /* has the views of nsys_views.c */
+    sqlite3 *source; /* has the views of nsys_import.c */
     const char *path;
     struct prof_ingest *ingest;
     const struct prof_exchange_options *options;

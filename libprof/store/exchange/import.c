@@ -10,10 +10,10 @@
 #include <unistd.h>
 
 #include "libprof/base/regular.h"
-#include "libprof/store/capture_file.h"
 #include "libprof/store/exchange/nsys.h"
 #include "libprof/store/exchange/trace.h"
 #include "libprof/store/schema.h"
+#include "libprof/store/store.h"
 
 enum shape { SHAPE_NSYS, SHAPE_TRACE, SHAPE_ROCPD };
 

@@ -53,7 +53,7 @@ struct nsys_enum {
 };
 extern const struct nsys_enum nsys_enums[];
 
-/* ---- views of the source (nsys_views.c) ------------------------------------------------------ */
+/* ---- views of the source (nsys_import.c) ------------------------------------------------------ */
 
 /* The tables of an export of Nsight Systems under one set of names, whatever its version lacks. */
 
@@ -78,7 +78,7 @@ void nsys_meta(sqlite3 *db, const char *name, char *out, size_t size);
 
 /* ---- import of events ------------------------------------------------------------------------ */
 
-/* Events of an Nsight Systems export, of whose tables nsys_views.c has made views, to records. */
+/* Events of an Nsight Systems export, of whose tables nsys_import.c has made views, to records. */
 
 #define NSYS_NONE 4294967295 /* "no event", "no stream" */
 

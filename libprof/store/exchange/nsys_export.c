@@ -1,7 +1,7 @@
 /* perfkit export --format nsys: a capture as the SQLite file that scripts made for Nsight Systems
  * read.
  *
- * What each table gets is data (nsys_sources.c); here are the numbers by which rows know each other
+ * What each table gets is data (nsys_tables.c); here are the numbers by which rows know each other
  * there, the copying, and what is said of the rest. Two connections: a capture is opened as every
  * reader does, which also completes one of an earlier version, and may not be written to. */
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* Chrome traces (JSON, gzipped or not) into a staging file with the tables of nsys.h.
  *
- *   trace.c        the file: reads, unpacks, parses as a stream; where it is wrong
- *   trace_read.c   JSON's events to one trace event at a time
+ *   trace_read.c   the file: reads, unpacks, parses as a stream; where it is wrong; JSON's events
+ *                  to one trace event at a time
  *   trace_write.c  a trace event to rows */
 #ifndef PERFKIT_STORE_EXCHANGE_TRACE_H
 #define PERFKIT_STORE_EXCHANGE_TRACE_H
@@ -152,7 +152,6 @@ struct trace_reader {
 
 /* yajl's callbacks; the context is a struct trace_reader. */
 extern const void *const trace_callbacks;
-void trace_reader_free(struct trace_reader *reader);
 
 /* Exact decimal number times `scale`, rounded to nearest; false when it is none or more than 2^61.
  * Whole numbers up to 2^64-1 are kept when `scale` is 1. */

@@ -1,11 +1,11 @@
 /* Shared by the files of this folder.
  *
- *   merge.c    the order of things      input.c    one file: what it says of itself
+ *   merge.c    the order of things; what a file says of itself
  *   check.c    twice, missing, mixed    clock.c    whose times differ by how much
- *   ends.c     when collectives ended    fit.c     which are the same, and two clocks by them
+ *   fit.c      when collectives ended, which are the same, and two clocks by them
  *   plan.c     what becomes of a table, numbers of rows, old to new
- *   copy.c     small tables             events.c   big ones, by time
- *   sums.c     rollup                   trust.c    the trust block and the row of `capture` */
+ *   copy.c     small tables, rollup     events.c   big ones, by time
+ *   trust.c    the trust block and the row of `capture` */
 #ifndef PERFKIT_STORE_MERGE_PARTS_H
 #define PERFKIT_STORE_MERGE_PARTS_H
 
@@ -42,7 +42,7 @@ enum prof_status merge_ids_read(struct merge_ids *ids, sqlite3 *db, const char *
 bool merge_ids_scatter(struct merge_ids *ids);
 void merge_ids_free(struct merge_ids *ids);
 
-/* ---- fit.c ---------------------------------------------------------------------------------- */
+/* ---- fit.c ----------------------------------------------------------------------------------- */
 
 /* reference = source + offset + drift * (source - middle) */
 struct merge_fit {
@@ -59,7 +59,7 @@ struct merge_fit {
 bool merge_fit(const int64_t *source, size_t source_count, const int64_t *reference,
                size_t reference_count, int64_t expected_ns, struct merge_fit *fit);
 
-/* ---- ends.c ---------------------------------------------------------------------------------- */
+/* ---- fit.c ----------------------------------------------------------------------------------- */
 
 struct merge_ends_of {
     int kind;                 /* which operation, seen how */
@@ -75,7 +75,7 @@ struct merge_input;
 bool merge_ends_read(const struct merge_input *input, struct merge_ends *ends);
 void merge_ends_free(struct merge_ends *ends);
 
-/* ---- input.c --------------------------------------------------------------------------------- */
+/* ---- merge.c --------------------------------------------------------------------------------- */
 
 struct merge_process {
     int64_t pid, start_ns; /* start on its host's CLOCK_MONOTONIC */
@@ -116,7 +116,6 @@ struct merge_input {
 enum prof_status merge_input_open(struct merge_input *input, struct prof_error *err);
 /* What was read stays; the file is closed. */
 void merge_input_close(struct merge_input *input);
-void merge_input_free(struct merge_input *input);
 /* Part of it cannot be read: say so once. Out of memory (PROF_NOMEM), or of a file of ours on the
  * way, it becomes `failed`. */
 void merge_input_damaged(struct merge_input *input, enum prof_status why);
@@ -216,7 +215,7 @@ enum prof_status merge_copy(struct merge *m, int table);
 enum prof_status merge_events(struct merge *m, int table);
 /* copy.c: what is known of the parts when their rows are in. */
 enum prof_status merge_finish_parts(struct merge *m);
-/* sums.c: rows of rollup as they are, of files without kernels (or all, in a summary). */
+/* copy.c: rows of rollup as they are, of files without kernels (or all, in a summary). */
 enum prof_status merge_sums(struct merge *m);
 /* trust.c: the row of `capture`; what files say of themselves as a whole (not of a process); all of
  * it. */
