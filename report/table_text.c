@@ -418,7 +418,9 @@ static void print_heading(const struct prof_report_output *o)
     } else if (table->totals) {
         char line[256] = "";
         table->totals(o->data, line, sizeof line);
-        fprintf(o->page.out, ": %s", line);
+        fputs(": ", o->page.out);
+        wrap_behind(&o->page, MARGIN, prof_report_cells(table->title) + 2 - MARGIN, line);
+        return;
     }
     fputc('\n', o->page.out);
 }
