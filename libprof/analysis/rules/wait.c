@@ -302,7 +302,8 @@ static void serial_streams(struct prof_judge *judge)
     if (processes > 1)
         prof_say(draft, " of {processes|process|processes}");
     prof_say(draft, " run one after the other though they do not fill the device: {kernel_ns} that "
-                    "side by side could take {side_by_side_ns}.");
+                    "side by side could take {side_by_side_ns}, where none needs what "
+                    "another computes: that is not recorded.");
     if (2 * vendor_kernels_ns(judge) > kernel) {
         prof_say(draft, " Most of them are a library's, which chooses its streams.");
         draft->most = PROF_SEVERITY_INFO;
