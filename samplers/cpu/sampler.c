@@ -98,7 +98,7 @@ static void say_pythons(struct cpu_sampler *sampler)
         unsigned version = pythons->refusals.data[i].version;
         report_cpu_state(sampler, WIRE_HEALTH_NOTE,
                          "Python's functions are not in CPU samples of Python %u.%u: %s "
-                         "(python3.12 -X perf names them)",
+                         "(from Python 3.12 on -X perf names them, without lines)",
                          version >> 8, version & 255u, pythons->refusals.data[i].why);
     }
     if (pythons->memory.refused)
