@@ -10,6 +10,8 @@
 #define PERFKIT_SAMPLERS_CPU_PYTHON_H
 
 #include "collectors/python/interpreter.h"
+#include <stdatomic.h>
+
 #include "libprof/base/map.h"
 #include "samplers/counters/spool_out.h"
 #include "samplers/cpu/tasks.h"
@@ -25,17 +27,22 @@
 struct cpu_memory {
     struct python_memory reader; /* first: python_load gets back from it */
     uint32_t pid;
-    int error;        /* errno of the last read that failed */
-    unsigned reads;   /* calls to the kernel since cpu_memory_begin */
-    int pagemap;      /* descriptor + 1 of /proc/PID/pagemap; 0 = not open; -1 = there is none */
-    uint64_t refused; /* readings of what the process has not in memory */
-    unsigned count, next; /* pages, and which is replaced */
+    int error;      /* errno of the last read that failed */
+    unsigned reads; /* calls to the kernel since cpu_memory_begin */
+    int pagemap;    /* descriptor + 1 of /proc/PID/pagemap; 0 = not open; -1 = there is none */
+    _Atomic uint64_t gate; /* changes before and after each reading; odd: in one */
+    uint64_t refused;      /* readings of what the process has not in memory */
+    unsigned count, next;  /* pages, and which is replaced */
     uint64_t addresses[CPU_PAGES];
     unsigned char pages[CPU_PAGES][CPU_PAGE_BYTES];
 };
 
 /* Forget what is known, and read of `pid` from now on. */
 void cpu_memory_begin(struct cpu_memory *memory, uint32_t pid);
+
+/* Leave a thread behind that is in the reading of that `gate`, where the kernel keeps it: it never
+ * returns from there. False: it is not. */
+bool cpu_memory_leave(struct cpu_memory *memory, uint64_t gate);
 
 /* Close what is open. */
 void cpu_memory_end(struct cpu_memory *memory);

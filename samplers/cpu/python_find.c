@@ -63,6 +63,13 @@ static bool reading_may_block(struct cpu_memory *memory, uint64_t address, size_
     return false;
 }
 
+#define MEMORY_LEFT UINT64_MAX
+
+bool cpu_memory_leave(struct cpu_memory *memory, uint64_t gate)
+{
+    return gate % 2 && atomic_compare_exchange_strong(&memory->gate, &gate, MEMORY_LEFT);
+}
+
 static bool read_process(struct cpu_memory *memory, uint64_t address, void *to, size_t bytes)
 {
     struct iovec here = {to, bytes}, there = {(void *)(uintptr_t)address, bytes};
@@ -74,10 +81,16 @@ static bool read_process(struct cpu_memory *memory, uint64_t address, void *to, 
         memory->error = EFAULT;
         return false;
     }
+    uint64_t gate = atomic_fetch_add(&memory->gate, 1) + 1;
     ssize_t got = process_vm_readv((pid_t)memory->pid, &here, 1, &there, 1, 0);
+    int error = errno;
+    if (!atomic_compare_exchange_strong(&memory->gate, &gate, gate + 1)) {
+        for (;;)
+            pause(); /* nothing here is this thread's any more */
+    }
     if (got == (ssize_t)bytes)
         return true;
-    memory->error = got < 0 ? errno : EFAULT;
+    memory->error = got < 0 ? error : EFAULT;
     return false;
 }
 

@@ -18,6 +18,7 @@
 
 #define ROUND_MS 100
 #define LEAST_ROUND_MS 2
+#define MAX_READING_S 10 /* after the end of the target */
 /* A record's time is taken a moment before it can be seen in its buffer. */
 #define SETTLE_NS 1000000u
 
@@ -233,12 +234,41 @@ bool cpu_sampler_start(struct cpu_sampler *sampler)
     return sampler->running;
 }
 
-static void stop_cpu_sampler(struct cpu_sampler *sampler)
+/* False: a process keeps the thread in a reading of its memory (userfaultfd), and it was left
+ * there.
+ */
+static bool join_cpu_sampler(struct cpu_sampler *sampler)
+{
+    struct cpu_memory *memory = &sampler->records.pythons.memory;
+    uint64_t gate = 0;
+    for (int same = 0; same < MAX_READING_S;) {
+        struct timespec until;
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_sec++;
+        if (pthread_timedjoin_np(sampler->thread, NULL, &until) == 0)
+            return true;
+        uint64_t now = atomic_load(&memory->gate);
+        same = now % 2 && now == gate ? same + 1 : 0;
+        gate = now;
+        if (same == MAX_READING_S && !cpu_memory_leave(memory, gate))
+            same = 0;
+    }
+    return false;
+}
+
+/* False: the thread still uses the sampler. */
+static bool stop_cpu_sampler(struct cpu_sampler *sampler)
 {
     uint64_t one = 1;
     if (write(sampler->stop, &one, sizeof one) != (ssize_t)sizeof one)
-        return; /* cannot be: the counter is 0 */
-    pthread_join(sampler->thread, NULL);
+        return false; /* cannot be: the counter is 0 */
+    if (!join_cpu_sampler(sampler)) {
+        say_losses(sampler);
+        report_cpu_state(sampler, WIRE_HEALTH_DEGRADED,
+                         "samples are missing: reading the memory of a process of Python blocked "
+                         "until the end (userfaultfd)");
+        return false;
+    }
     /* An end that found no room in the buffers would look like a sleep until now. */
     uint64_t unseen = cpu_tasks_forget_gone(&sampler->records.tasks);
     if (sampler->records.lost < unseen)
@@ -253,15 +283,17 @@ static void stop_cpu_sampler(struct cpu_sampler *sampler)
     report_cpu_state(sampler, WIRE_HEALTH_NOTE, "%s%s; the sampler used %.2f s of a core",
                      counted(sampler->records.out.samples, "sample", "samples").text, deep,
                      (double)sampler->cpu_ns / 1e9);
+    return true;
 }
 
 void cpu_sampler_close(struct cpu_sampler *sampler)
 {
     if (!sampler)
         return;
-    if (sampler->running)
-        stop_cpu_sampler(sampler);
+    bool left = sampler->running && !stop_cpu_sampler(sampler);
     cpu_out_close(&sampler->records.out);
+    if (left)
+        return; /* what it holds ends with perfkit */
     cpu_perf_close(&sampler->perf);
     cpu_tasks_free(&sampler->records.tasks);
     cpu_pythons_free(&sampler->records.pythons);

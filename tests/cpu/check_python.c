@@ -5,7 +5,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
+#include <pthread.h>
+#include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -327,6 +330,45 @@ static void keep_memory_missing(int to)
         pause();
 }
 
+struct reader {
+    struct cpu_memory *memory;
+    uint64_t address;
+    _Atomic bool returned;
+};
+
+static void *read_missing(void *context)
+{
+    struct reader *reader = context;
+    char value;
+    python_load(&reader->memory->reader, reader->address, &value, sizeof value);
+    atomic_store(&reader->returned, true);
+    return NULL;
+}
+
+/* The same, taken away between the look and the reading. Nothing is freed: the thread stays. */
+static void leave_a_reader(struct cpu_memory *memory, uint64_t address, pid_t child)
+{
+    struct reader *reader = calloc(1, sizeof *reader);
+    pthread_t thread;
+    *reader = (struct reader){.memory = memory, .address = address};
+    cpu_memory_begin(memory, (uint32_t)child);
+    ck_assert(!cpu_memory_leave(memory, atomic_load(&memory->gate)));
+    memory->pagemap = -1; /* nothing to look at */
+    ck_assert_int_eq(pthread_create(&thread, NULL, read_missing, reader), 0);
+    while (atomic_load(&memory->gate) % 2 == 0)
+        sched_yield();
+    uint64_t gate = atomic_load(&memory->gate);
+    ck_assert(!cpu_memory_leave(memory, gate + 2));
+    ck_assert(cpu_memory_leave(memory, gate));
+    kill(child, SIGKILL); /* ends the reading */
+    waitpid(child, NULL, 0);
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec++; /* a thread that is not left would return */
+    ck_assert_int_eq(pthread_timedjoin_np(thread, NULL, &until), ETIMEDOUT);
+    ck_assert(!atomic_load(&reader->returned));
+}
+
 /* A read of such memory would last as long as that process. */
 START_TEST(memory_that_is_missing_is_not_read)
 {
@@ -350,8 +392,7 @@ START_TEST(memory_that_is_missing_is_not_read)
         ck_assert(python_load(&memory->reader, at(ends), &value, sizeof value));
         ck_assert_uint_eq(memory->refused, 2);
         alarm(0);
-        cpu_memory_end(memory);
-        free(memory);
+        leave_a_reader(memory, at(missing), child);
     }
     close(ends[0]);
     kill(child, SIGKILL);
