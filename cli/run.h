@@ -307,8 +307,10 @@ struct cpu {
 #define RING_DEFAULT_LIMIT (4ull << 30)
 extern const char *const ring_words[]; /* of enum prof_ring_reason; ends with NULL */
 
+#define RING_NOT_GIVEN UINT64_MAX /* it cannot be reached by a time */
+
 struct ring_options {
-    uint64_t ns; /* 0 = all is kept */
+    uint64_t ns; /* 0 = all is kept; RING_NOT_GIVEN before the options are checked */
     const char *keep, *slow, *iteration;
     uint64_t limit;
     bool rotate;

@@ -35,11 +35,12 @@ static bool read_slow(const char *text, struct prof_ingest_ring *ring)
 
 static bool check_ring_options(struct run *run)
 {
-    const struct ring_options *options = &run->options.ring;
+    struct ring_options *options = &run->options.ring;
     struct prof_ingest_ring *ring = &run->ring.ring;
     bool others = options->keep || options->slow || options->iteration || options->rotate ||
                   options->limit != RING_DEFAULT_LIMIT;
-    if (!options->ns) {
+    if (options->ns == RING_NOT_GIVEN) {
+        options->ns = 0;
         if (others)
             cli_say(run->name, "--ring-keep, --ring-slow, --ring-limit, --ring-rotate and "
                                "--iteration need --ring: add it, as in --ring=60s");

@@ -344,7 +344,7 @@ class Ring(e2e.Case):
         self.steps(program, 1, 0)
         while not self.kept(program) or "-keep-1." in self.kept(program)[0]:
             self.assertEqual(self.perfkit("ctl", "keep", program.capture).status, 0)
-        self.assertLess(sum(os.path.getsize(path) for path in self.kept(program)), 3 << 20)
+        self.assertLessEqual(sum(os.path.getsize(path) for path in self.kept(program)), 3 << 20)
         self.end(program)
 
     def assert_not_kept(self, program, folder):

@@ -57,6 +57,7 @@ try perfkit export absent.sqlite ''
 try perfkit top --window 2m absent.sqlite
 try perfkit top --window 500ms absent.sqlite
 try perfkit top --window 1m absent.sqlite # as any time
+try perfkit run --ring=0 -- true
 # What is above a limit is told the limit.
 for options in "run --stack-depth 99999999999" "run --cpu-sample=10001" "run --spool-limit 99999999999999999999" \
     "run --delay 99999999999999999999" "run --duration 1000000h" "run --counters-interval 3s" \
