@@ -272,9 +272,10 @@ for capture in ("normal-24.sqlite", "recorded_slow_rank-24.sqlite", "awkward-24.
     for width in range(170, 59, -6):
         lines = subprocess.run([perfkit, "report", capture, "--all"], stdout=subprocess.PIPE, check=True,
                                env={**ENVIRONMENT, "COLUMNS": str(width)}).stdout.decode().split("\n")
-        for line, headings in zip(lines, lines[1:]):
+        for at, line in enumerate(lines):
             title = line.split(":")[0]
-            if title in documented and re.search(r"\S  +\S", headings):
+            headings = next((below for below in lines[at + 1:] if not below or re.search(r"\S  +\S", below)), "")
+            if title in documented and headings:
                 seen.setdefault(title, []).append(re.split(r"  +", headings.strip()))
     for title, widths in seen.items():
         left, stays = documented[title]
