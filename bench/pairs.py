@@ -59,25 +59,23 @@ def quotients(rounds, one, other):
 def added_ratio(rounds, one, other, bare, level=0.95, draws=2000):
     """Median added by `one` over median added by `other`, both against `bare`, with the percentile
     bootstrap over rounds (B. Efron and R. J. Tibshirani, An Introduction to the Bootstrap (1993),
-    section 13.3). Returns (ratio, low, high); None when a round has not all three or `other` adds
-    nothing."""
+    section 13.3). A draw in which `other` adds nothing has no upper bound. Returns (ratio, low, high);
+    None with fewer than three rounds that have all three, when `other` adds nothing, or when `high`
+    would be infinite."""
     whole = [r for r in rounds if one in r and other in r and bare in r]
     if len(whole) < 3:
         return None
 
     def ratio(sample):
         below = statistics.median(paired(sample, other, bare))
-        return statistics.median(paired(sample, one, bare)) / below if below > 0 else None
+        return statistics.median(paired(sample, one, bare)) / below if below > 0 else math.inf
 
     middle = ratio(whole)
     dice = random.Random(1)
-    drawn = [ratio(dice.choices(whole, k=len(whole))) for _ in range(draws)]
-    drawn = sorted(d for d in drawn if d is not None)
-    if middle is None or len(drawn) < draws * level:
-        return None
+    drawn = sorted(ratio(dice.choices(whole, k=len(whole))) for _ in range(draws))
     tail = (1 - level) / 2
-    return middle, drawn[int(tail * len(drawn))], drawn[min(len(drawn) - 1,
-                                                            int((1 - tail) * len(drawn)))]
+    low, high = drawn[int(tail * draws)], drawn[min(draws - 1, int((1 - tail) * draws))]
+    return None if math.isinf(middle) or math.isinf(high) else (middle, low, high)
 
 
 def summary(values):

@@ -67,6 +67,12 @@ class Pairs(unittest.TestCase):
         self.assertIsNone(pairs.added_ratio(rounds, "perfkit", "nsys", "bare"))
         self.assertIsNone(pairs.added_ratio([], "perfkit", "nsys", "bare"))
 
+    def test_no_ratio_without_an_upper_bound(self):
+        # Nsight Systems adds nothing in more than 2.5 % of the draws, in fewer than 5 %.
+        dice = random.Random(99)
+        rounds = [{"bare": 0, "perfkit": 10, "nsys": dice.gauss(2, 3)} for _ in range(15)]
+        self.assertIsNone(pairs.added_ratio(rounds, "perfkit", "nsys", "bare"))
+
 
 class Order(unittest.TestCase):
     def test_everybody_plays_once_and_follows_others(self):
