@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #include "cli/command.h"
-#include "cli/control.h"
 #include "cli/find_capture.h"
 #include "cli/spool_folder.h"
 #include "libprof/base/array.h"

@@ -16,7 +16,7 @@
 #include "cli/installed.h"
 #include "cli/process.h"
 #include "libprof/base/array.h"
-#include "libprof/base/document.h"
+#include "libprof/base/json.h"
 #include "libprof/base/utf8.h"
 
 #define MEASURE_PROGRAM "perfkit-measure"

@@ -16,7 +16,6 @@
 #include <unistd.h>
 
 #include "cli/command.h"
-#include "cli/control.h"
 #include "cli/find_capture.h"
 #include "cli/process.h"
 #include "cli/spool_folder.h"

@@ -11,7 +11,6 @@
 
 #include "cli/command.h"
 #include "cli/gate.h"
-#include "cli/settings.h"
 #include "libprof/base/array.h"
 #include "libprof/base/regular.h"
 

@@ -20,7 +20,7 @@
 #include "cli/process.h"
 #include "libprof/base/array.h"
 #include "libprof/base/clock.h"
-#include "libprof/base/document.h"
+#include "libprof/base/json.h"
 #include "libprof/include/prof.h"
 
 #define MOST_REQUEST (1u << 20)   /* bytes of a line */

@@ -12,9 +12,8 @@
 
 #include "cli/capture_end.h"
 #include "cli/command.h"
-#include "cli/control.h"
-#include "cli/process.h"
 #include "cli/find_capture.h"
+#include "cli/process.h"
 #include "cli/run.h"
 #include "cli/spool_folder.h"
 #include "libprof/base/array.h"

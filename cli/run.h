@@ -10,7 +10,6 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "cli/control.h"
 #include "cli/process.h"
 #include "cli/spool_folder.h"
 #include "libprof/base/array.h"
@@ -224,21 +223,7 @@ struct overhead {
 /* Do what is due; returns the milliseconds to the next thing to do, or -1. */
 int overhead_step(struct run *run);
 
-/* Finds what an iteration is in what was recorded so far, and says it once to the processes. */
-bool overhead_find_iteration(struct run *run, struct prof_iteration_range *range);
-
-/* How long iterations are timed before CUPTI is switched on. */
-uint64_t overhead_bare_ns(const struct prof_iteration_range *range);
 #define OVERHEAD_SEARCH_NS 2500000000u /* at most, without CUPTI, from the first events on */
-
-/* Did the program end before CUDA was recorded? Then the capture says so. */
-bool overhead_ended_bare(struct run *run);
-
-/* A thread that calls `due` at own->due_ns, until it is stopped. False: there is none. */
-bool overhead_start_thread(struct run *run, void (*due)(struct run *run));
-void overhead_stop_thread(struct run *run);
-
-/* ---- run_budget.c ---------------------------------------------------------------------------- */
 
 /* --overhead=PERCENT: looks for what an iteration is, then which part of them may be recorded. Of
  * the thread of `struct overhead`, but for `share` and `records`. */

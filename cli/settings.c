@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/settings.h"
+#include "cli/gate.h"
 #include "libprof/base/regular.h"
 
 #define MOST_BYTES (1u << 20)

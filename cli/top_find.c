@@ -12,9 +12,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cli/control.h"
 #include "cli/find_capture.h"
 #include "cli/run.h"
+#include "cli/spool_folder.h"
 #include "cli/top.h"
 #include "libprof/base/clock.h"
 #include "libprof/base/format.h"

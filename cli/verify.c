@@ -10,8 +10,8 @@
 
 #include "cli/command.h"
 #include "libprof/base/array.h"
-#include "libprof/base/document.h"
 #include "libprof/base/format.h"
+#include "libprof/base/json.h"
 #include "libprof/base/regular.h"
 #include "libprof/include/prof_verify.h"
 #include "report/columns.h"

@@ -26,9 +26,6 @@ void prof_gnuplot_quoted(FILE *out, const char *text, size_t cells);
  * is a point in every locale. */
 void prof_gnuplot_print(FILE *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* A text at a place of the picture, 0 to 1 each. */
-void prof_gnuplot_text(FILE *out, double x, double y, const char *style, const char *text,
-                       size_t cells);
 /* The title of a picture with the line below it. */
 void prof_gnuplot_heading(FILE *out, const char *title, const char *below);
 

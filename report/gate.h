@@ -105,7 +105,7 @@ struct prof_gate_text {
 bool prof_gate_text_begin(struct prof_gate_text *text);
 char *prof_gate_text_end(struct prof_gate_text *text);
 
-/* ---- the whole (gate_summary.c) -------------------------------------------------------------- */
+/* ---- the whole (gate_text.c) ----------------------------------------------------------------- */
 
 /* One line: "FAIL: 2 of 61 metrics are worse". malloc'ed. */
 char *prof_gate_headline(const struct prof_gate_report *report);

@@ -10,7 +10,6 @@
 #include "libprof/base/saturate.h"
 #include "libprof/include/prof_cpu.h"
 #include "report/html.h"
-#include "report/html_events.h"
 #include "report/trace.h"
 
 #define KINDS 16 /* numbers of links: record_id * KINDS + record_kind */

@@ -13,7 +13,6 @@
 #include "libprof/base/utf8.h"
 #include "libprof/include/prof_counters.h"
 #include "report/html.h"
-#include "report/html_events.h"
 
 /* ---- lines ----------------------------------------------------------------------------------- */
 

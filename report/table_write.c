@@ -1,5 +1,5 @@
 /* Writes tables by their description: CSV, JSON and Markdown here, text in table_text.c, HTML in
- * table_html.c. */
+ * html_tables.c. */
 #include <stdlib.h>
 #include <string.h>
 

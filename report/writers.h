@@ -131,7 +131,7 @@ void prof_report_json_devices(struct prof_json *json, const struct prof_report_d
 
 /* ---- writers of tables ----------------------------------------------------------------------- */
 
-/* What table_write.c, table_text.c and table_html.c share. */
+/* What table_write.c, table_text.c and html_tables.c share. */
 void prof_report_text_head(struct prof_report_output *output);
 bool prof_report_text_row(struct prof_report_output *output,
                           const void *row); /* no memory: false */

@@ -1,4 +1,4 @@
-/* What the files of collectors/cuda share. parts.c has the table of the parts; inject.c starts
+/* What the files of collectors/cuda share. inject.c has the table of the parts; inject.c starts
  * CUPTI and the parts; buffers.c gives CUPTI memory; flush.c fetches full buffers on the helper
  * thread; decode.c, calls.c, memory.c and streams.c turn them into wire records, with what
  * correlation.c knows of each call; classes.c has the API functions; kinds.c switches what is
@@ -23,7 +23,7 @@
 /* ---- classes.c */
 enum cuda_domain { CUDA_DOMAIN_RUNTIME, CUDA_DOMAIN_DRIVER, CUDA_DOMAINS };
 
-/* ---- parts.c: the table of the parts. A part is registered there and nowhere else; any function
+/* ---- inject.c: the table of the parts. A part is registered there and nowhere else; any function
  * may be NULL. */
 struct cuda_part {
     const char *name;
@@ -104,7 +104,7 @@ enum cuda_fact {
     CUDA_OUTER_CALL,  /* of a driver call with an id of its own: the runtime call around it */
     CUDA_CALL_THREAD, /* of an allocation or a batch of operations (calls.c) */
     CUDA_LAUNCH_NAME, /* string id (names.c) */
-    CUDA_CALL_STACK,  /* number of the stack (call_stacks.c) */
+    CUDA_CALL_STACK,  /* number of the stack (calls.c) */
     CUDA_FACTS
 };
 struct cuda_fact_column {
@@ -206,14 +206,14 @@ void cuda_memory_forked(void);
 void cuda_pool_record(const void *record);
 void cuda_managed_record(const void *record);
 
-/* ---- failures.c */
+/* ---- memory.c */
 bool cuda_failures_wants_callback(enum cuda_domain domain, uint32_t cbid);
 void cuda_failures_on_callback(enum cuda_domain domain, uint32_t cbid,
                                const CUpti_CallbackData *call);
 void cuda_failures_tick(bool last); /* what was noted is sent */
 void cuda_failures_forked(void);
 
-/* ---- call_stacks.c */
+/* ---- calls.c */
 bool cuda_stacks_start(void); /* without --stacks there is no table */
 bool cuda_stacks_wants_callback(enum cuda_domain domain, uint32_t cbid);
 void cuda_stacks_on_callback(enum cuda_domain domain, uint32_t cbid,
@@ -274,7 +274,7 @@ extern struct cuda_driver {
 } cuda_driver;
 void cuda_driver_start(void); /* within cuInit */
 
-/* ---- managed.c */
+/* ---- memory.c */
 void cuda_managed_start(void);
 bool cuda_managed_wants_callback(enum cuda_domain domain, uint32_t cbid);
 void cuda_managed_on_callback(enum cuda_domain domain, uint32_t cbid,

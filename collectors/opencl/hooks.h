@@ -101,7 +101,7 @@ enum ocl_hook {
 OCL_HOOKS(X)
 #undef X
 
-/* ---- ext.c: what has no slot in the layer's table ------------------------------------------
+/* ---- layer.c: what has no slot in the layer's table ------------------------------------------
  *
  * Extension functions: the program fetches their addresses, so the layer hands out its own. */
 

@@ -3,8 +3,8 @@
  * layer.c   entry points of the loader, dispatch table     call.c     CALL and device records
  * queue.c   queues, the FIFO of events in flight           harvest.c  times of finished commands
  * clock.c   which clock a device stamps, anchors           device.c   devices and contexts
- * hide.c    what the program must not notice               ext.c      extension entry points
- * launch.c, transfer.c, svm.c, memory.c, sync.c            the wrappers by kind of command
+ * queue.c    what the program must not notice               layer.c      extension entry points
+ * launch.c, transfer.c, memory.c, memory.c, sync.c            the wrappers by kind of command
  * table.c   handle -> state, lock-free to read
  *
  * Rules: no lock is held across a driver call, but for the harvest of a queue, which no thread
@@ -210,7 +210,6 @@ void ocl_harvest_idle(void);
  * released; ocl_settled lets go. Gives up after a bounded moment (returns false). */
 bool ocl_settle(struct ocl_queue *queue);
 void ocl_settled(struct ocl_queue *queue);
-bool ocl_holds(struct ocl_queue *queue, cl_event event); /* is it in the ring? */
 void ocl_harvest_start(void); /* there is a queue, so the driver is up: set the exit hook */
 void ocl_harvest_last(void);  /* the process ends: publish what is complete, mark the rest */
 void ocl_harvest_close(void); /* the driver goes away: no more calls into it of our own accord */
@@ -280,10 +279,6 @@ cl_int ocl_end_read(struct ocl_command *command, cl_int result, uint64_t bytes,
                     enum wire_copy_kind kind, const void *host, uint64_t extent, bool blocking);
 /* Commands that have not ended may write to this memory of the host. */
 void ocl_note_read(const void *host, uint64_t bytes);
-/* This memory, which was mapped, is about to be unmapped. */
-void ocl_forget_read(const void *host);
-/* What an upload brings; NULL: other commands may write it after the call. */
-const void *ocl_content_of(const void *host, size_t bytes, bool blocking, cl_uint waits);
 /* Has this part of the buffer been given these bytes before, by the upload before? Now and then all
  * bytes are read, else 64 words of them; false where that is not known. `host` NULL: it is given
  * bytes that are not known. */
@@ -308,14 +303,9 @@ cl_int ocl_end_memset(struct ocl_command *command, cl_int result, uint64_t bytes
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-uint64_t ocl_allocation_id(void);
 void ocl_memory_forked(void);
-void ocl_emit_alloc(const struct ocl_call *call, cl_context context, uint64_t id,
-                    const void *address, uint64_t bytes, enum wire_memory_kind kind);
 /* The call gave no memory; bytes 0 = not known. Does nothing when the reason is another than a lack
  * of memory. */
-void ocl_emit_alloc_failed(const struct ocl_call *call, cl_context context, uint64_t bytes,
-                           enum wire_memory_kind kind, cl_int result);
 void ocl_emit_free(uint64_t id, uint64_t time, uint64_t correlation);
 size_t ocl_mem_size(cl_mem memory);
 extern struct ocl_regions ocl_svm;    /* clSVMAlloc */

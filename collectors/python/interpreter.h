@@ -171,7 +171,7 @@ size_t python_text(const struct python_interpreter *it, python_reader read, uint
  * and names are made of. */
 uint64_t python_code_print(const struct python_layout *layout, python_reader read, uint64_t code);
 
-/* ---- proof (check.c) ------------------------------------------------------------------------- */
+/* ---- proof (find.c) ------------------------------------------------------------------------- */
 
 /* Prove on a thread's frames that the layout is right, touching nothing that might not be there.
  * 1 = proved, 0 = no frames to prove it on, -1 = not proved (*why), which the odd stack may be (one
@@ -193,7 +193,7 @@ void python_code_forget(void);
  * alone, so they may be read while it holds the interpreter's lock or not.
  *
  * Abstains, and says so in the trust block: other versions, free-threaded builds, an interpreter
- * whose structures fail the check of layout (check.c). Frames of a subinterpreter are left out. */
+ * whose structures fail the check of layout (find.c). Frames of a subinterpreter are left out. */
 
 /* Look whether an interpreter is in the process. Takes the dynamic loader's lock: to be called from
  * a constructor or on the helper thread, never on the launch path. Cheap once one is found. */

@@ -1,7 +1,7 @@
 /* The table of layouts. CPython promises nothing about these structures between minor versions and
  * keeps them within one: the numbers are those that the compiler gives for the headers of each
  * (64-bit builds without Py_DEBUG and Py_TRACE_REFS), compared in tests/python wherever the headers
- * are installed (test_layout.py), and proved on the first stack of every process (check.c). */
+ * are installed (test_layout.py), and proved on the first stack of every process (find.c). */
 #include <stddef.h>
 #include <string.h>
 

@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "libprof/analysis/capture.h"
+#include "libprof/analysis/events.h"
 #include "libprof/analysis/launch_wrappers.h"
-#include "libprof/analysis/ordered.h"
 #include "libprof/include/prof.h"
 #include "libprof/wire/activity.h"
 #include "libprof/wire/command.h"

@@ -12,10 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libprof/analysis/capture.h"
 #include "libprof/analysis/counters.h"
 #include "libprof/analysis/events.h"
 #include "libprof/analysis/group.h"
-#include "libprof/analysis/recorded.h"
 #include "libprof/base/saturate.h"
 
 /* A sample this much longer than the interval spans a pause: its counts cannot be placed. */

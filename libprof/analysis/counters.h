@@ -89,7 +89,7 @@ const char *counter_text(struct prof_capture *capture, sqlite3_stmt *row, int co
 /* Index in sources, SIZE_MAX when there is none. */
 size_t counter_source_of(const struct counter_work *work, int64_t counter_device);
 
-/* ---- estimates (counter_estimate.c) ---------------------------------------------------------- */
+/* ---- estimates (counters.c) ---------------------------------------------------------- */
 
 /* What is known of a kernel's counters from its samples, and how well.
  *
@@ -138,20 +138,6 @@ struct counter_part {
     double launches; /* covered by the sample, of this kernel */
     uint32_t launch, burst;
 };
-
-/* Estimates for `groups` kernels and the counters of `summary`, and the one block of memory that
- * all their sums lie in; free both. False: out of memory. */
-bool counter_estimates_make(const struct prof_counter_summary *summary, size_t groups,
-                            struct counter_estimate **estimates, double **memory);
-
-/* Levels weigh by time, so that a sum of them over a sum of times is their mean. */
-void counter_tally_add(const struct prof_counter_summary *summary, struct counter_tally *tally,
-                       const struct counter_part *part);
-/* To `own`, in the order of time. */
-void counter_estimate_add(const struct prof_counter_summary *summary,
-                          struct counter_estimate *estimate, const struct counter_part *part);
-void counter_estimate_end(const struct prof_counter_summary *summary,
-                          struct counter_estimate *estimate);
 
 /* Counter i by this tally of the estimate, without its share. */
 struct prof_counter_value counter_value(const struct prof_counter_summary *summary,

@@ -2,9 +2,9 @@
  * stands for a period; one off the processor is a stretch, of which that part counts as idle time
  * in which no device worked. */
 #include "libprof/analysis/call_tree.h"
+#include "libprof/analysis/capture.h"
 #include "libprof/analysis/cpu_samples.h"
 #include "libprof/analysis/events.h"
-#include "libprof/analysis/recorded.h"
 #include "libprof/analysis/scope.h"
 #include "libprof/base/saturate.h"
 #include "libprof/include/prof_cpu.h"

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "libprof/analysis/events.h"
-#include "libprof/analysis/ordered.h"
 
 /* ---- tables and columns ---------------------------------------------------------------------- */
 

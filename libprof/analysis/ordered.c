@@ -1,4 +1,4 @@
-/* Rows in order of time without sorting the file; see ordered.h.
+/* Rows in order of time without sorting the file; see events.h.
  *
  * Measured on 8 M kernel rows of 16 columns: plain scan 2 s, scan of the key 0.5 s, SQLite's sorter
  * 10.8 s. Lateness of a row is how far its key lies behind the largest key before it. With a bound
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libprof/analysis/ordered.h"
+#include "libprof/analysis/events.h"
 #include "libprof/base/saturate.h"
 
 #define SMALL 20000

@@ -1,9 +1,9 @@
-/* See recorded.h: the marks of each process make its intervals, their union is what was recorded.
+/* See capture.h: the marks of each process make its intervals, their union is what was recorded.
  * What is between them in the life of a process, and in none of the union, was not. */
 #include <stdlib.h>
 
+#include "libprof/analysis/capture.h"
 #include "libprof/analysis/events.h"
-#include "libprof/analysis/recorded.h"
 #include "libprof/analysis/scope.h"
 #include "libprof/base/saturate.h"
 #include "libprof/wire/activity.h"

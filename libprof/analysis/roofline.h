@@ -150,9 +150,4 @@ bool prof_roofline_counted(const struct prof_roofline_counters *counters, const 
                            const struct prof_config *config, int64_t device,
                            struct prof_roofline_rates *rates);
 
-/* Put rates into a point that has its times and its declared work: bytes of counters take the place
- * of declared ones. The rates stand for all launches, as a sample does. */
-void prof_roofline_count(struct prof_roofline_point *point, struct prof_roofline_facts *facts,
-                         const struct prof_roofline_rates *rates);
-
 #endif

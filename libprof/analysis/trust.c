@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "libprof/analysis/capture.h"
-#include "libprof/analysis/recorded.h"
 #include "libprof/base/format.h"
 #include "libprof/base/saturate.h"
 #include "libprof/store/health.h"

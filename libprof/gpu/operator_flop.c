@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libprof/base/document.h"
+#include "libprof/base/json.h"
 #include "libprof/gpu/operator_flop.h"
 
 #define MOST_DIMENSIONS 16

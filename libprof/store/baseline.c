@@ -7,7 +7,7 @@
 
 #include <zlib.h>
 
-#include "libprof/base/document.h"
+#include "libprof/base/json.h"
 #include "libprof/base/regular.h"
 #include "libprof/store/baseline.h"
 

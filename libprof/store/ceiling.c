@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "libprof/base/document.h"
+#include "libprof/base/json.h"
 #include "libprof/base/utf8.h"
 #include "libprof/store/ceiling.h"
 #include "libprof/store/schema.h"

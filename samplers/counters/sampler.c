@@ -1,18 +1,26 @@
 /* perfkit's own process for the counters of all GPUs of a run. It is not the target's business: PM
  * sampling takes a device, not a context, so nothing of this runs in the program that is profiled.
  *
- * One thread: burst, decode, write, sleep, GPU after GPU. What it may cost is in pace.c. */
+ * One thread: burst, decode, write, sleep, GPU after GPU. What it may cost is in sampler.c. */
+#include <dirent.h>
+#include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "libprof/base/clock.h"
+#include "libprof/base/distribution.h"
+#include "libprof/base/regular.h"
 #include "libprof/spool/control.h"
 #include "samplers/counters/device.h"
 #include "samplers/counters/pm_api.h"
@@ -447,4 +455,183 @@ int sampler_run(const struct sampler_options *options)
     }
     spool_out_close(&sampler.out);
     return 0;
+}
+
+/* ---- when a burst begins --------------------------------------------------------------------- */
+
+/* A burst begins when the account will be even at its end, or as the duty cycle says that the user
+ * chose. What a burst costs is known only afterwards and differs by a factor of two (40 to 130 ms
+ * on an H200, the first twice the others): the dearest of the last ones is expected. The whole
+ * account is looked at and not each burst by itself, since over the few bursts of a short run
+ * chance does not level out, and the first one is never earned before.
+ *
+ * Moments are spread at random: bursts at a fixed distance would see the same part of every step of
+ * a program whose steps are as long. */
+
+#define SPREAD 0.5  /* of the distance of two bursts */
+#define FORGET 0.25 /* of the expected cost, with each cheaper burst */
+
+void pace_begin(struct pace *pace, uint64_t interval_ns, double duty, uint64_t seed,
+                uint64_t now_ns, uint64_t cpu_ns)
+{
+    *pace = (struct pace){
+        .burst_ns = interval_ns * PACE_BURST_SAMPLES,
+        .duty = duty,
+        .random = seed | 1,
+        .next_ns = now_ns,
+        .at_ns = now_ns,
+        .cpu_ns = cpu_ns,
+    };
+    if (pace->burst_ns > PACE_MOST_NS)
+        pace->burst_ns = PACE_MOST_NS;
+}
+
+void pace_spend(struct pace *pace, uint64_t now_ns, uint64_t cpu_ns)
+{
+    pace->credit_ns += PACE_BUDGET * (double)(now_ns - pace->at_ns);
+    if (pace->credit_ns > (1.0 + SPREAD) * pace->cost_ns) /* what the latest burst needs */
+        pace->credit_ns = (1.0 + SPREAD) * pace->cost_ns;
+    pace->credit_ns -= (double)(cpu_ns - pace->cpu_ns);
+    pace->at_ns = now_ns;
+    pace->cpu_ns = cpu_ns;
+}
+
+static void expect(struct pace *pace, double cost_ns)
+{
+    double forgotten = pace->cost_ns + FORGET * (cost_ns - pace->cost_ns);
+    pace->cost_ns = cost_ns > forgotten ? cost_ns : forgotten;
+}
+
+static double by_duty(struct pace *pace, uint64_t length_ns)
+{
+    double pause = (double)length_ns / pace->duty - (double)length_ns;
+    return pause * (1.0 - SPREAD + 2.0 * SPREAD * prof_random_share(&pace->random));
+}
+
+/* From now; negative = it might have begun before. A burst takes as long as it costs, at least. */
+static double by_budget(struct pace *pace, uint64_t length_ns)
+{
+    double even = (pace->cost_ns - pace->credit_ns) / PACE_BUDGET;
+    double spread = SPREAD * pace->cost_ns / PACE_BUDGET * prof_random_share(&pace->random);
+    return even - (double)length_ns - pace->cost_ns + spread;
+}
+
+uint64_t pace_next(struct pace *pace, uint64_t began_ns, uint64_t length_ns, uint64_t now_ns,
+                   uint64_t cpu_ns)
+{
+    expect(pace, (double)(cpu_ns - pace->cpu_ns));
+    pace_spend(pace, now_ns, cpu_ns);
+    uint64_t from = pace->duty > 0 ? began_ns + length_ns : now_ns;
+    double pause = pace->duty > 0 ? by_duty(pace, length_ns) : by_budget(pace, length_ns);
+    pace->next_ns = pause > 0 ? from + (uint64_t)pause : from;
+    return pace->next_ns;
+}
+
+/* ---- who else runs on a device --------------------------------------------------------------- */
+
+/* Counters count whatever runs on the device. NVML lists its processes; the run's are known by the
+ * environment they were started with, or, for those that have written their title over it, by their
+ * spools. In a container NVML gives pids of the host, or 0, or none: then it is not known who is
+ * there. */
+
+#define MAX_PROCESSES 128u
+
+struct nvml_process { /* nvmlProcessInfo_t of the _v3 call */
+    uint32_t pid;
+    uint64_t used_bytes;
+    uint32_t gpu_instance, compute_instance;
+};
+
+static int (*nvml_by_uuid)(const char *uuid, void **device);
+static int (*nvml_processes)(void *device, unsigned *count, struct nvml_process *processes);
+
+static bool symbol(void *library, const char *name, void *function)
+{
+    void *found = dlsym(library, name);
+    memcpy(function, &found, sizeof found);
+    return found != NULL;
+}
+
+#define FIRST_PID_NAMESPACE 0xeffffffcu /* include/linux/proc_ns.h: PROC_PID_INIT_INO */
+
+/* In a container the list is of the host's pids, or empty. */
+static bool pids_are_real(void)
+{
+    struct stat info;
+    return stat("/proc/self/ns/pid", &info) == 0 && info.st_ino == FIRST_PID_NAMESPACE;
+}
+
+bool others_open(void)
+{
+    int (*init)(void);
+    if (!pids_are_real())
+        return false;
+    void *library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
+    bool ok = library && symbol(library, "nvmlInit_v2", &init) &&
+              symbol(library, "nvmlDeviceGetHandleByUUID", &nvml_by_uuid) &&
+              symbol(library, "nvmlDeviceGetComputeRunningProcesses_v3", &nvml_processes) &&
+              init() == 0;
+    if (!ok)
+        nvml_by_uuid = NULL;
+    return ok;
+}
+
+void *others_device(const char *uuid)
+{
+    void *device = NULL;
+    return nvml_by_uuid && nvml_by_uuid(uuid, &device) == 0 ? device : NULL;
+}
+
+enum whose { OF_THE_RUN, OF_ANOTHER, NOT_TOLD };
+
+/* Does the collector record it? A spool is called PID-STARTNS.spool. */
+static bool has_spool(uint32_t pid, const char *directory)
+{
+    char prefix[16];
+    int length = snprintf(prefix, sizeof prefix, "%u-", pid);
+    PROF_DIR_CLOSED DIR *spools = opendir(directory);
+    bool found = false;
+    for (struct dirent *entry; spools && !found && (entry = readdir(spools));)
+        found = strncmp(entry->d_name, prefix, (size_t)length) == 0;
+    return found;
+}
+
+static enum whose whose_is(uint32_t pid, const char *directory)
+{
+    char path[64], *text = NULL, wanted[300];
+    size_t room = 0;
+    enum whose answer = OF_ANOTHER;
+    snprintf(path, sizeof path, "/proc/%u/environ", pid);
+    if (pid == 0 || access("/proc/self/environ", R_OK) != 0)
+        return NOT_TOLD;
+    if (has_spool(pid, directory))
+        return OF_THE_RUN;
+    FILE *file = fopen(path, "re");
+    if (!file) /* there, and of another run; or not there: a pid of another namespace */
+        return access(path, F_OK) == 0 ? OF_ANOTHER : NOT_TOLD;
+    snprintf(wanted, sizeof wanted, "PERFKIT_DIR=%s", directory);
+    while (answer != OF_THE_RUN && getdelim(&text, &room, '\0', file) > 0)
+        answer = strcmp(text, wanted) == 0 ? OF_THE_RUN : OF_ANOTHER;
+    free(text);
+    fclose(file);
+    return answer;
+}
+
+struct others others_look(void *device, const char *directory)
+{
+    struct nvml_process processes[MAX_PROCESSES];
+    unsigned count = MAX_PROCESSES;
+    struct others result = {0};
+    if (!device || !nvml_processes || nvml_processes(device, &count, processes) != 0)
+        return result;
+    result.known = true;
+    for (unsigned i = 0; i < count && i < MAX_PROCESSES; i++) {
+        if (processes[i].pid == (uint32_t)getpid())
+            continue;
+        enum whose whose = whose_is(processes[i].pid, directory);
+        result.known &= whose != NOT_TOLD;
+        result.ours += whose == OF_THE_RUN;
+        result.others += whose == OF_ANOTHER;
+    }
+    return result;
 }

@@ -25,7 +25,7 @@ int sampler_run(const struct sampler_options *options);
 /* From a signal handler: stop soon. */
 void sampler_stop(void);
 
-/* ---- pace.c ----------------------------------------------------------------------------------
+/* ---- sampler.c ----------------------------------------------------------------------------------
  *
  * When to sample: bursts, spaced so that what the sampler costs stays within a budget. Pure
  * arithmetic. */
@@ -63,7 +63,7 @@ void pace_spend(struct pace *pace, uint64_t now_ns, uint64_t cpu_ns);
 uint64_t pace_next(struct pace *pace, uint64_t began_ns, uint64_t length_ns, uint64_t now_ns,
                    uint64_t cpu_ns);
 
-/* ---- others.c: who else uses a GPU, by NVML -------------------------------------------------- */
+/* ---- sampler.c: who else uses a GPU, by NVML -------------------------------------------------- */
 
 /* Open NVML. False when there is none: then nothing is known of others. */
 bool others_open(void);

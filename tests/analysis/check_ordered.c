@@ -2,7 +2,7 @@
  * what ORDER BY gives, whatever the disorder. */
 #include <stdio.h>
 
-#include "libprof/analysis/ordered.h"
+#include "libprof/analysis/events.h"
 #include "tests/analysis/fixture.h"
 
 static const struct prof_ordered_query query = {.key = "start",

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "libprof/base/document.h"
+#include "libprof/base/json.h"
 #include "libprof/base/utf8.h"
 #include "tests/check_main.h"
 #include "tests/failing_json.h"

@@ -6,7 +6,7 @@
 
 #include "libprof/analysis/compare/metric.h"
 #include "libprof/analysis/compare/noise.h"
-#include "libprof/base/document.h"
+#include "libprof/base/json.h"
 #include "tests/check_main.h"
 #include "tests/failing_json.h"
 

@@ -1,4 +1,4 @@
-/* Call stacks of calls, allocations and nodes of graphs (call_stacks.c). */
+/* Call stacks of calls, allocations and nodes of graphs (calls.c). */
 #include "collectors/stacks/modules.h"
 #include "collectors/stacks/stacks.h"
 #include "tests/cuda/decode_case.h"

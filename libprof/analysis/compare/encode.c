@@ -11,7 +11,7 @@
 
 #include "libprof/analysis/capture.h"
 #include "libprof/analysis/compare/metric.h"
-#include "libprof/base/document.h"
+#include "libprof/base/json.h"
 #include "libprof/base/utf8.h"
 
 #define VERSION 1

@@ -74,6 +74,5 @@ static inline bool prof_extract_is_steady(const struct prof_extract *x, size_t i
 void prof_extract_device(struct prof_extract *x); /* kernels, copies, times of iterations */
 void prof_extract_ranges(struct prof_extract *x); /* wall, idle, ranges */
 enum prof_status prof_extract_host(struct prof_extract *x, struct prof_error *err);
-enum prof_status prof_extract_environment(struct prof_extract *x, struct prof_error *err);
 
 #endif

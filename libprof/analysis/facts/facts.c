@@ -2,12 +2,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libprof/analysis/recorded.h"
-#include "libprof/analysis/roofline.h"
+#include "libprof/analysis/capture.h"
 #include "libprof/analysis/facts/facts.h"
 #include "libprof/analysis/facts/iteration_parts.h"
-#include "libprof/gpu/collective_name.h"
+#include "libprof/analysis/roofline.h"
 #include "libprof/base/saturate.h"
+#include "libprof/gpu/collective_name.h"
 #include "libprof/wire/command.h"
 #include "libprof/wire/memory.h"
 

@@ -18,10 +18,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libprof/analysis/capture.h"
 #include "libprof/analysis/events.h"
 #include "libprof/analysis/facts/facts.h"
 #include "libprof/analysis/facts/iteration_parts.h"
-#include "libprof/analysis/recorded.h"
 #include "libprof/base/distribution.h"
 #include "libprof/base/saturate.h"
 #include "libprof/gpu/names.h"

@@ -12,7 +12,6 @@
 #include "libprof/analysis/capture.h"
 #include "libprof/analysis/facts/facts.h"
 #include "libprof/analysis/facts/iteration_parts.h"
-#include "libprof/analysis/recorded.h"
 #include "libprof/base/distribution.h"
 #include "libprof/wire/activity.h"
 

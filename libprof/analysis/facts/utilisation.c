@@ -4,13 +4,13 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "libprof/analysis/capture.h"
 #include "libprof/analysis/energy.h"
 #include "libprof/analysis/events.h"
+#include "libprof/analysis/facts/facts.h"
 #include "libprof/analysis/group.h"
 #include "libprof/analysis/intervals.h"
-#include "libprof/analysis/recorded.h"
 #include "libprof/analysis/scope.h"
-#include "libprof/analysis/facts/facts.h"
 #include "libprof/base/saturate.h"
 
 enum { KERNELS, TRANSFERS };

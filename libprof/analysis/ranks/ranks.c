@@ -161,7 +161,7 @@ static void fill_row(struct rank_work *w, const struct rank_unit *unit, struct p
 {
     const struct prof_process *process = prof_process(w->capture, unit->process);
     int64_t begin = unit->begin, end = unit->end;
-    *row = unit->row; /* what causes.c and differences.c found */
+    *row = unit->row; /* what causes.c and causes.c found */
     row->process = unit->process;
     row->device = unit->device;
     row->rank = unit->rank;

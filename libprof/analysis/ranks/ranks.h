@@ -7,7 +7,7 @@
  *   match.c        the same operation on all ranks: who came last, who waited; sends and receives
  *   causes.c       why a rank came last
  *   tables.c       sums of collectives and of ways between ranks, measured rates, network ports
- *   differences.c  what a rank did otherwise than most
+ *   causes.c  what a rank did otherwise than most
  *   ranks.c        the iterations of each rank, and in which order */
 #ifndef PERFKIT_ANALYSIS_RANKS_RANKS_H
 #define PERFKIT_ANALYSIS_RANKS_RANKS_H
@@ -200,7 +200,7 @@ enum prof_status rank_ports(struct rank_work *w, struct prof_ranks *result, stru
 bool rank_collectives(struct rank_work *w, struct prof_ranks *result);
 bool rank_links(struct rank_work *w, struct prof_ranks *result);
 
-/* differences.c */
+/* causes.c */
 bool rank_differences(struct rank_work *w, struct prof_ranks *result);
 
 /* The median of values, which are put in order; NaN without any. */

@@ -262,7 +262,7 @@ struct made {
 };
 
 static struct made made_by_recording(const struct prof_device_facts *device,
-                                     const struct prof_recorded *recorded)
+                                     const struct prof_recording_delay *recorded)
 {
     struct made made = {0};
     for (int i = PROF_SLICE_SYNC; i <= PROF_SLICE_HOST; i++)
@@ -317,7 +317,7 @@ static bool publish(struct prof_judge *judge, struct prof_findings *result)
     const struct prof_facts *f = judge->facts;
     int64_t wall = prof_facts_window_ns(f), typical = 0;
     struct purse purse;
-    struct prof_recorded *recorded = calloc(f->devices.count + 1, sizeof *recorded);
+    struct prof_recording_delay *recorded = calloc(f->devices.count + 1, sizeof *recorded);
     bool ok = open_purse(&purse, f) && recorded;
     for (uint32_t d = 0; ok && d < f->devices.count; d++)
         ok = prof_recorded_on(judge, d, &recorded[d]);

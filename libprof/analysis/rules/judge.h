@@ -176,7 +176,7 @@ bool prof_advise(struct prof_judge *judge, struct prof_draft *draft, enum prof_a
 
 /* By how much recording may have lengthened the time in which a device waits for the host, within
  * the phase: measured or estimated (prof_overhead), else by counted events. */
-struct prof_recorded {
+struct prof_recording_delay {
     double least_ns, most_ns;
     double host_ns; /* what the host takes for those events without recording; 0 = not counted */
     double events;  /* calls and ranges, likewise */
@@ -185,9 +185,10 @@ struct prof_recorded {
 /* What recording the counted calls and ranges of the threads that launch on a device takes, were
  * nothing of it hidden. `stacks`: they were recorded. False: out of memory. */
 bool prof_recorded_events(const struct prof_facts *facts, uint32_t device, bool stacks,
-                          struct prof_recorded *sum);
+                          struct prof_recording_delay *sum);
 /* False: out of memory. */
-bool prof_recorded_on(const struct prof_judge *judge, uint32_t device, struct prof_recorded *sum);
+bool prof_recorded_on(const struct prof_judge *judge, uint32_t device,
+                      struct prof_recording_delay *sum);
 
 /* Were stacks recorded? */
 enum prof_status prof_look_for_stacks(struct prof_capture *capture, bool *any,
@@ -223,7 +224,7 @@ void prof_order_findings(struct prof_findings *result, int64_t window_ns);
 void prof_range_path_text(const struct prof_facts *facts, uint32_t thread, int64_t time, char *out,
                           size_t size);
 
-/* ---- copies (copies.c) ----------------------------------------------------------------------- */
+/* ---- copies (transfer.c) --------------------------------------------------------------------- */
 
 /* What the rules about copies share: which copy is of which kind, and the time that a set of them
  * takes with the idle time around. */
@@ -233,14 +234,7 @@ void prof_range_path_text(const struct prof_facts *facts, uint32_t thread, int64
 
 bool prof_is_upload(const struct prof_shape *shape);
 bool prof_is_download(const struct prof_shape *shape);
-bool prof_is_link_copy(const struct prof_shape *shape); /* one of the two */
 bool prof_is_scalar_readback(const struct prof_shape *shape);
-/* Does the host wait for it: by its call, or by a wait that follows it more often than not? */
-bool prof_is_awaited(const struct prof_shape *shape);
-int prof_host_memory(const struct prof_shape *shape); /* memory kind of the host's side */
-
-/* What the calls took of their own: one that waits takes as long as what it waits for. */
-int64_t prof_own_call_ns(const struct prof_shape *shape);
 
 struct prof_copies {
     int64_t count, bytes, sum_ns, alone_ns, call_ns;
@@ -264,12 +258,11 @@ void prof_copies_claim(struct prof_judge *judge, struct prof_draft *draft,
                        const struct prof_copies *sums, double part);
 /* That idle time, and the part of it, 0..1, that is as long as the copies take at most. A rule
  * about what copies take claims no more, so that it claims little where they take little. */
-int64_t prof_copies_idle_around(const struct prof_copies *sums);
 double prof_copies_part_around(const struct prof_copies *sums, int64_t copies_ns);
 void prof_copies_claim_around(struct prof_judge *judge, struct prof_draft *draft, const char *term,
                               const struct prof_copies *sums, bool after, double part);
 
-/* ---- lines of the program (place_lines.c) ---------------------------------------------------- */
+/* ---- lines of the program (order.c) ---------------------------------------------------- */
 
 /* Fill in `line` and `line_ends_it` of all places, where the capture has stacks. */
 enum prof_status prof_place_lines(struct prof_capture *capture, struct prof_findings *findings,

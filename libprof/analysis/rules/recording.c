@@ -18,7 +18,8 @@ static const struct event_price cuda_call_price = {800, 3000, 2200},
                                 opencl_call_price = {150, 600, 500}, stack_price = {500, 5000, 0},
                                 range_price = {50, 300, 0}, operator_price = {1500, 5000, 700};
 
-static void add_events(struct prof_recorded *sum, double count, const struct event_price *price)
+static void add_events(struct prof_recording_delay *sum, double count,
+                       const struct event_price *price)
 {
     sum->least_ns += count * price->least;
     sum->most_ns += count * price->most;
@@ -42,7 +43,7 @@ static double count_recorded_calls(const struct prof_facts *f, uint32_t device)
 
 /* Of threads that launch on the device. `operators`: by number of a text. */
 static void add_recorded_ranges(struct prof_facts *f, uint32_t device, const bool *operators,
-                                struct prof_recorded *sum)
+                                struct prof_recording_delay *sum)
 {
     const struct prof_intervals *host = &f->phase->host;
     int64_t begin = host->count ? host->data[0].begin : 0;
@@ -70,7 +71,7 @@ static void add_recorded_ranges(struct prof_facts *f, uint32_t device, const boo
 }
 
 bool prof_recorded_events(const struct prof_facts *facts, uint32_t device, bool stacks,
-                          struct prof_recorded *sum)
+                          struct prof_recording_delay *sum)
 {
     /* Searching moves a lane's hint only: the facts stay what they are. */
     struct prof_facts *f = (struct prof_facts *)(uintptr_t)facts;
@@ -81,7 +82,7 @@ bool prof_recorded_events(const struct prof_facts *facts, uint32_t device, bool 
             f->range_texts.list.data[i] && prof_range_name_is_operator(f->range_texts.list.data[i]);
     const struct prof_device *of = f->devices.data[device].device;
     bool cuda = of && of->api && !strcmp(of->api, "cuda");
-    *sum = (struct prof_recorded){.events = calls};
+    *sum = (struct prof_recording_delay){.events = calls};
     add_events(sum, calls, cuda ? &cuda_call_price : &opencl_call_price);
     if (stacks)
         add_events(sum, calls, &stack_price);
@@ -91,13 +92,14 @@ bool prof_recorded_events(const struct prof_facts *facts, uint32_t device, bool 
     return operators != NULL;
 }
 
-bool prof_recorded_on(const struct prof_judge *judge, uint32_t device, struct prof_recorded *sum)
+bool prof_recorded_on(const struct prof_judge *judge, uint32_t device,
+                      struct prof_recording_delay *sum)
 {
     const struct prof_facts *f = judge->facts;
     const struct prof_overhead *overhead = &f->phase->overhead;
     double window = (double)prof_facts_window_ns(f), waiting = 0;
     const int64_t *slices = f->devices.data[device].slice_ns;
-    *sum = (struct prof_recorded){0};
+    *sum = (struct prof_recording_delay){0};
     for (int i = PROF_SLICE_SYNC; i <= PROF_SLICE_HOST; i++)
         waiting += (double)slices[i];
     if (overhead->source != PROF_OVERHEAD_UNKNOWN) {
