@@ -190,6 +190,7 @@ class Ring(e2e.Case):
         if servers[0].missing:
             self.skipTest(servers[0].line.strip())
         self.addCleanup(lambda: self.assertEqual([server.stop() for server in servers], [0] * len(servers)))
+        servers[0].wait_for(lambda samples: "perfkit_memory_live_bytes" in samples)  # perfkit has read what the program wrote
         while cuts < (200 if e2e.LONG else 3):
             self.steps(program, 5, 1)
             there = self.live(program, "SELECT ifnull(min(id), 0) FROM range")
