@@ -22,7 +22,7 @@ struct device_sum {
 };
 
 struct window {
-    int64_t begin, end, process, device;
+    int64_t begin, end, process, thread, device;
     size_t series;
 };
 
@@ -134,6 +134,50 @@ static struct peak flop_peak_of(const struct prof_ceilings *ceilings, int64_t id
 
 PROF_ORDER(by_begin_of_window, struct window, PROF_ASCENDING(begin), PROF_ASCENDING(end))
 
+/* The time that windows of this one's thread and device cover. */
+static int64_t covered_by_thread(const struct flop_work *w, const struct window *one)
+{
+    int64_t covered = 0;
+    for (size_t i = 0; i < w->list.count; i++) {
+        const struct window *window = &w->list.data[i];
+        if (window->thread == one->thread && window->device == one->device)
+            covered = prof_add(covered, window->end - window->begin);
+    }
+    return covered;
+}
+
+/* Of the first two windows of different threads that overlap on one process and device, that of
+ * the thread that covers less; NULL = none overlap. */
+static const struct window *overlapping_thread(const struct flop_work *w)
+{
+    for (size_t i = 0; i < w->list.count; i++)
+        for (size_t next = i + 1; next < w->list.count; next++) {
+            const struct window *a = &w->list.data[i], *b = &w->list.data[next];
+            if (b->begin >= a->end)
+                break;
+            if (a->thread != b->thread && a->process == b->process && a->device == b->device)
+                return covered_by_thread(w, a) >= covered_by_thread(w, b) ? b : a;
+        }
+    return NULL;
+}
+
+/* Where threads of a process run their own iterations on a device at the same time, as those of
+ * forward and backward do, all work is of the iterations of the thread that has most of the time:
+ * else each would have a part of one step's FLOP. */
+static void keep_one_thread(struct flop_work *w)
+{
+    for (const struct window *other; (other = overlapping_thread(w));) {
+        struct window gone = *other;
+        size_t kept = 0;
+        for (size_t i = 0; i < w->list.count; i++) {
+            const struct window *window = &w->list.data[i];
+            if (window->thread != gone.thread || window->device != gone.device)
+                w->list.data[kept++] = *window;
+        }
+        w->list.count = kept;
+    }
+}
+
 static bool list_flop_windows(struct flop_work *w)
 {
     for (size_t i = 0; i < w->iterations->count; i++) {
@@ -144,6 +188,7 @@ static bool list_flop_windows(struct flop_work *w)
         if (!prof_array_push(&w->list, (struct window){.begin = row->start_ns,
                                                        .end = row->start_ns + row->duration_ns,
                                                        .process = thread ? thread->process : 0,
+                                                       .thread = row->thread,
                                                        .device = row->device,
                                                        .series = row->series}))
             return false;
@@ -151,6 +196,7 @@ static bool list_flop_windows(struct flop_work *w)
             w->longest_ns = row->duration_ns;
     }
     prof_array_sort(&w->list, by_begin_of_window);
+    keep_one_thread(w);
     return true;
 }
 

@@ -98,31 +98,34 @@ class Trace(NothingLeft):
         self.check_kineto(self.write(gzip.compress(json.dumps(KINETO).encode()), "trace.json.gz"))
 
     def trained(self, name="NVIDIA A100-SXM4-80GB", types=("c10::BFloat16",) * 3, sizes=([2048], [512, 1024], [1024, 2048], [], []),
-                kernel="gemm"):
-        """Iterations of 1 ms with 200 us of kernels: a product (100), one without inputs (50), no product (50)."""
+                kernel="gemm", backward=False):
+        """Iterations of 1 ms with 200 us of kernels: a product (100), one without inputs (50), no product (50). backward: that
+        without inputs has some, and runs in another thread, which repeats every millisecond without a range."""
         events, correlation = [], 0
 
-        def op(name, start, duration, **args):
-            events.append({"ph": "X", "cat": "cpu_op", "name": name, "pid": 658, "tid": 658, "ts": start, "dur": duration, "args": args})
+        def op(name, start, duration, thread=658, **args):
+            events.append({"ph": "X", "cat": "cpu_op", "name": name, "pid": 658, "tid": thread, "ts": start, "dur": duration, "args": args})
 
-        def launch(start, at, duration, name):
+        def launch(start, at, duration, name, thread=658):
             nonlocal correlation
             correlation += 1
-            events.append({"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 658, "tid": 658, "ts": start, "dur": 2,
+            events.append({"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 658, "tid": thread, "ts": start, "dur": 2,
                            "args": {"correlation": correlation}})
             events.append({"ph": "X", "cat": "kernel", "name": name, "pid": 0, "tid": 7, "ts": at, "dur": duration, "args": {
                 "device": 0, "context": 1, "stream": 7, "correlation": correlation, "grid": [8, 1, 1], "block": [128, 1, 1]}})
-        for step in range(8):
+        for step in range(40 if backward else 8):
             t = 1000 * (step + 1)
-            events.append({"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#%d" % step, "pid": 658, "tid": 658, "ts": t, "dur": 1000})
+            if not backward:
+                events.append({"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#%d" % step, "pid": 658, "tid": 658, "ts": t, "dur": 1000})
             op("aten::linear", t + 10, 40, **{"Input Dims": [[512, 1024], [2048, 1024], [2048]], "Input type": ["float"] * 3, "Sequence number": step})
             op("aten::addmm", t + 15, 30, **dict({"Input type": list(types) + ["Scalar"] * 2} if types else {},
                                                  **{"Input Dims": list(sizes), "Sequence number": step}))
             launch(t + 20, t + 100, 100, kernel)
             op("aten::relu", t + 60, 10, **{"Input Dims": [[512, 2048]], "Input type": ["float"]})
             launch(t + 62, t + 300, 50, "elementwise")
-            op("aten::mm", t + 80, 10)
-            launch(t + 82, t + 400, 50, kernel)
+            thread = 659 if backward else 658
+            op("aten::mm", t + 580, 10, thread, **{"Input Dims": [[512, 1024], [1024, 2048]], "Input type": list(types[:2])} if backward else {})
+            launch(t + 582, t + 600, 50, kernel, thread)
         device = dict(KINETO["deviceProperties"][0], name=name, computeMajor=8, computeMinor=0, numSms=108)
         capture = import_file(self.write(json.dumps({"deviceProperties": [device], "traceEvents": events})))
         return capture, report(capture)["pytorch_flop"]["rows"]
@@ -140,6 +143,14 @@ class Trace(NothingLeft):
         self.assertEqual(row["basis"], "312 TFLOP/s tensor BF16 (data sheet)")
         self.assertEqual(one(capture, "SELECT count(DISTINCT inputs) FROM range_inputs"), 3)
         self.assertIn(",%d," % flop, run("report", "--stats", "pytorch_sum", "--format", "csv", capture).stdout)
+
+    def test_flop_of_two_threads(self):
+        """Forward and backward of one step, without a range around it: one row with the work of both."""
+        capture, rows = self.trained(backward=True)
+        self.assertEqual(len(rows), 1)
+        flop, peak = 2 * 2 * 512 * 1024 * 2048, 108 * 1024 * 2 * 1.41e9
+        self.assertAlmostEqual(rows[0]["flop"] / flop, 1, 1)
+        self.assertAlmostEqual(rows[0]["utilisation"] / (flop / 1e-3 / peak), 1, 1)
 
     def test_flop_types(self):
         """FP32 is TF32 where the kernel's name shows it; what is not known has no utilisation."""
