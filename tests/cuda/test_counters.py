@@ -352,8 +352,12 @@ class Counters(replay.Case):
                              pass_fds=ends)
 
         def held(pid):
-            links = (os.readlink("/proc/%d/fd/%s" % (pid, fd))
-                     for fd in os.listdir("/proc/%d/fd" % pid))
+            links = []
+            for fd in os.listdir("/proc/%d/fd" % pid):
+                try:
+                    links.append(os.readlink("/proc/%d/fd/%s" % (pid, fd)))
+                except FileNotFoundError:
+                    pass  # closed since it was listed
             return [link for link in links if link == "pipe:[%d]" % os.fstat(ends[0]).st_ino]
 
         self.assertEqual(len(held(wait_for(lambda: child_of(process.pid, "sleep")))), 2)

@@ -171,9 +171,13 @@ class Case(unittest.TestCase):
 
     @staticmethod
     def _end(process):
-        if process.poll() is None:
+        """Asked first: a killed perfkit leaves its program, which may hold this test's output open."""
+        process.terminate()
+        try:
+            process.wait(60)
+        except subprocess.TimeoutExpired:
             process.kill()
-        process.wait()
+            process.wait()
 
     def spool_folders(self):
         return [os.path.join(self.spools, name) for name in os.listdir(self.spools)]

@@ -100,7 +100,7 @@ class Trace(NothingLeft):
     def trained(self, name="NVIDIA A100-SXM4-80GB", types=("c10::BFloat16",) * 3, sizes=([2048], [512, 1024], [1024, 2048], [], []),
                 kernel="gemm", backward=False):
         """Iterations of 1 ms with 200 us of kernels: a product (100), one without inputs (50), no product (50). backward: that
-        without inputs has some, and runs in another thread, which repeats every millisecond without a range."""
+        without inputs has some, and runs in another thread without a range; that of forward is around forward alone."""
         events, correlation = [], 0
 
         def op(name, start, duration, thread=658, **args):
@@ -115,8 +115,8 @@ class Trace(NothingLeft):
                 "device": 0, "context": 1, "stream": 7, "correlation": correlation, "grid": [8, 1, 1], "block": [128, 1, 1]}})
         for step in range(40 if backward else 8):
             t = 1000 * (step + 1)
-            if not backward:
-                events.append({"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#%d" % step, "pid": 658, "tid": 658, "ts": t, "dur": 1000})
+            events.append({"ph": "X", "cat": "user_annotation", "name": "forward" if backward else "ProfilerStep#%d" % step,
+                           "pid": 658, "tid": 658, "ts": t, "dur": 570 if backward else 1000})
             op("aten::linear", t + 10, 40, **{"Input Dims": [[512, 1024], [2048, 1024], [2048]], "Input type": ["float"] * 3, "Sequence number": step})
             op("aten::addmm", t + 15, 30, **dict({"Input type": list(types) + ["Scalar"] * 2} if types else {},
                                                  **{"Input Dims": list(sizes), "Sequence number": step}))
@@ -126,6 +126,8 @@ class Trace(NothingLeft):
             thread = 659 if backward else 658
             op("aten::mm", t + 580, 10, thread, **{"Input Dims": [[512, 1024], [1024, 2048]], "Input type": list(types[:2])} if backward else {})
             launch(t + 582, t + 600, 50, kernel, thread)
+            for more in range(18 if backward else 0):  # so that most launches are outside of the range of forward
+                launch(t + 600 + 4 * more, t + 700 + 4 * more, 2, "small_%d" % (more % 7), thread)
         device = dict(KINETO["deviceProperties"][0], name=name, computeMajor=8, computeMinor=0, numSms=108)
         capture = import_file(self.write(json.dumps({"deviceProperties": [device], "traceEvents": events})))
         return capture, report(capture)["pytorch_flop"]["rows"]
