@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Programs whose host is the bottleneck, and two whose GPU is: what recording them costs.
 
-    host_bound.py NAME [--seconds S] [--device cpu]     prints "step N ns", the mean of an iteration
+    host_bound.py NAME [--seconds S] [--device cpu]     prints "step N ns, median M ns": the mean of an
+                                                        iteration, and the median of 40 such means
     host_bound.py NAME --turns [--seconds S]            rounds of S seconds, in turns with others
     host_bound.py --list
 
@@ -9,11 +10,13 @@ Each iteration is an NVTX range "step". Nothing but the program's own work is in
 read and nothing is synchronized, but where the program itself waits. Needs PyTorch; `jax` needs JAX.
 """
 import argparse
+import statistics
 import time
 
 import turns
 
 WARM_UP_STEPS = 30
+PARTS = 40
 
 
 def deep(torch, device):
@@ -171,13 +174,18 @@ def main():
     if args.device == "cpu":
         mark, unmark = lambda name: None, lambda: None
 
-    def loop(steps):
+    def loop(steps, parts=None):
+        """The mean time of an iteration; adds those of 40 parts to `parts`."""
         wait()
-        begin = time.perf_counter_ns()
-        for _ in range(steps):
+        begin = last = time.perf_counter_ns()
+        for done in range(1, steps + 1):
             mark("step")
             step()
             unmark()
+            if parts is not None and done % (steps // PARTS) == 0:
+                now = time.perf_counter_ns()
+                parts.append((now - last) / (steps // PARTS))
+                last = now
         wait()
         return (time.perf_counter_ns() - begin) / steps
     for _ in range(WARM_UP_STEPS):
@@ -191,7 +199,8 @@ def main():
                    lambda rounds: {"operations": rounds * steps})
         return
     steps = max(100, int(args.seconds * 1e9 / each))
-    print(f"step {loop(steps):.0f} ns ({steps} steps)")
+    parts = []
+    print(f"step {loop(steps, parts):.0f} ns, median {statistics.median(parts):.0f} ns ({steps} steps)")
 
 
 if __name__ == "__main__":

@@ -223,8 +223,6 @@ struct overhead {
 /* Do what is due; returns the milliseconds to the next thing to do, or -1. */
 int overhead_step(struct run *run);
 
-#define OVERHEAD_SEARCH_NS 2500000000u /* at most, without CUPTI, from the first events on */
-
 /* --overhead=PERCENT: looks for what an iteration is, then which part of them may be recorded. Of
  * the thread of `struct overhead`, but for `share` and `records`. */
 struct budget {

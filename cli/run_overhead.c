@@ -28,6 +28,7 @@
 #define BARE_ITERATIONS 20.0
 #define MOST_BARE_NS 5000000000u
 #define BARE_LOOK_NS 250000000u
+#define LEAST_SEARCH_NS 2500000000u /* at most, without CUPTI, from the first events on */
 #define FIRST_LOOK_NS 500000000u
 #define LAST_LOOK_NS 60000000000u /* looks come twice as late each time */
 #define LOOK_BACK_NS 10000000000  /* a look reads so much of the capture */
@@ -243,6 +244,15 @@ static void end_bare(struct run *run, uint64_t bare_ns)
         change_pause(run); /* and waits for the next one */
 }
 
+/* Long enough without CUPTI? Programs that load for long before their first event, as PyTorch does,
+ * take long to their first iteration too. */
+static bool overhead_searched(const struct run *run, uint64_t now)
+{
+    uint64_t began = run->overhead.began_ns, start = run->scope.control.page->start_ns;
+    uint64_t limit = began > start ? 2 * (began - start) : 0;
+    return began && now - began >= (limit > LEAST_SEARCH_NS ? limit : LEAST_SEARCH_NS);
+}
+
 static void look_for_iteration(struct run *run)
 {
     struct overhead *own = &run->overhead;
@@ -260,7 +270,7 @@ static void look_for_iteration(struct run *run)
         if (bare)
             end_bare(run, own->uses_cuda ? overhead_bare_ns(&range) : 0);
         overhead_start_thread(run, change_pause); /* without one, overhead_step does it */
-    } else if (bare && (!own->began_ns || now - own->began_ns < OVERHEAD_SEARCH_NS)) {
+    } else if (bare && !overhead_searched(run, now)) {
         own->due_ns = now + BARE_LOOK_NS;
     } else {
         if (bare)
@@ -449,7 +459,7 @@ static void search_iteration(struct run *run)
     }
     bool bare = atomic_load(&run->scope.control.page->bare);
     thread->began_ns = thread->began_ns || !records ? thread->began_ns : now;
-    bool late = bare && thread->began_ns && now - thread->began_ns >= OVERHEAD_SEARCH_NS;
+    bool late = bare && overhead_searched(run, now);
     if (!late && records - own->seen < (bare ? FEW_BARE_RECORDS : FEW_RECORDS)) {
         own->opened_ns = now;
         return;
@@ -548,7 +558,7 @@ static struct prof_overhead cost_of_run(const struct run *run)
 
 static void note_outcome(struct run *run, enum prof_health_code code, const char *why)
 {
-    char text[240];
+    char text[280];
     snprintf(text, sizeof text,
              code == PROF_HEALTH_budget_kept ? "the budget of %g %% was kept: %s"
              : code == PROF_HEALTH_budget_exceeded
@@ -561,7 +571,7 @@ static void note_outcome(struct run *run, enum prof_health_code code, const char
 static void stop_budget(struct run *run, bool ran)
 {
     const struct budget *own = &run->budget;
-    char why[160];
+    char why[200];
     overhead_stop_thread(run);
     if (own->capture)
         prof_close(own->capture);
@@ -584,7 +594,15 @@ static void stop_budget(struct run *run, bool ran)
         note_outcome(run, PROF_HEALTH_budget_unknown, why);
         return;
     }
-    bool kept = cost.of_run <= own->share;
+    bool kept = cost.of_run <= own->share, cuda = run->overhead.uses_cuda;
+    if (kept && cuda && cost.paused <= 0) {
+        snprintf(why, sizeof why,
+                 "recording added at least %s to the run's time, and no iteration ended before CUPTI "
+                 "was switched on, which costs time even in a pause",
+                 prof_percent(cost.of_run).text);
+        note_outcome(run, PROF_HEALTH_budget_unknown, why);
+        return;
+    }
     snprintf(why, sizeof why, "recording added %s to the run's time%s",
              prof_percent(cost.of_run).text,
              kept                           ? ""

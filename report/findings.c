@@ -265,7 +265,16 @@ static void overhead_text(const struct prof_overhead *o, char *out, size_t size)
     else if (o->paused > 0)
         snprintf(left, sizeof left, ", and %.2fx as long as before CUPTI was switched on",
                  o->paused);
-    if (o->source == PROF_OVERHEAD_MEASURED)
+    if (o->source == PROF_OVERHEAD_MEASURED && o->in_part)
+        snprintf(out, size,
+                 "at least %.2fx, measured over %s recorded and %s unrecorded iterations, in %s: %s "
+                 "recorded, %s in a pause; what CUPTI costs in a pause is not known, as no iteration "
+                 "ended before CUPTI was switched on",
+                 o->low, prof_count(o->recorded).text, prof_count(o->unrecorded).text,
+                 prof_counted(o->pauses_used, "pause", "pauses").text,
+                 prof_duration_ns((int64_t)o->recorded_ns).text,
+                 prof_duration_ns((int64_t)o->bare_ns).text);
+    else if (o->source == PROF_OVERHEAD_MEASURED)
         snprintf(out, size,
                  "%.2fx [%.2f, %.2f], measured over %s recorded and %s unrecorded iterations, in "
                  "%s: %s recorded, %s not%s",
@@ -276,9 +285,9 @@ static void overhead_text(const struct prof_overhead *o, char *out, size_t size)
                  prof_duration_ns((int64_t)o->bare_ns).text, left);
     else if (o->source == PROF_OVERHEAD_SAMPLED)
         snprintf(out, size,
-                 "%s of the run: %s of %s iterations were recorded, in %s; a recorded one takes "
+                 "%s%s of the run: %s of %s iterations were recorded, in %s; a recorded one takes "
                  "%.2fx [%.2f, %.2f] as long as the others, which take %s%s",
-                 prof_percent(o->of_run).text, prof_count(o->recorded).text,
+                 o->in_part ? "at least " : "", prof_percent(o->of_run).text, prof_count(o->recorded).text,
                  prof_count(o->recorded + o->unrecorded).text,
                  prof_counted(o->pauses_used, "row", "rows").text, o->ratio, o->low, o->high,
                  prof_duration_ns((int64_t)o->bare_ns).text, left);

@@ -94,11 +94,12 @@ static void json_overhead(struct prof_json *json, const struct prof_report_data 
                      : o->source == PROF_OVERHEAD_ESTIMATED ? "estimated"
                      : known                                ? "measured"
                                                             : NULL);
-    prof_json_real(json, "ratio", known ? o->ratio : NAN);
+    bool whole = known && !(o->in_part && o->source == PROF_OVERHEAD_MEASURED);
+    prof_json_real(json, "ratio", whole ? o->ratio : NAN);
     prof_json_real(json, "low", known ? o->low : NAN);
-    prof_json_real(json, "high", known ? o->high : NAN);
+    prof_json_real(json, "high", whole ? o->high : NAN);
     prof_json_real(json, "recorded_ns", known ? o->recorded_ns : NAN);
-    prof_json_real(json, "unrecorded_ns", known ? o->bare_ns : NAN);
+    prof_json_real(json, "unrecorded_ns", whole ? o->bare_ns : NAN);
     prof_json_real(json, "paused", o->paused > 0 ? o->paused : NAN);
     prof_json_int(json, "recorded_iterations", o->recorded);
     prof_json_int(json, "unrecorded_iterations", o->unrecorded);

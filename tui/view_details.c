@@ -196,7 +196,10 @@ static void note_analysed(struct tui_table *table, const struct tui_view_input *
     tui_table_note(table, "Analysed: %s from %s on%s", prof_duration_ns(findings->window_ns).text,
                    prof_duration_ns(findings->phase_count ? findings->phases->begin_ns : 0).text,
                    repeats);
-    if (findings->overhead.source != PROF_OVERHEAD_UNKNOWN)
+    if (findings->overhead.in_part)
+        tui_table_note(table, "Recording overhead: iterations take at least %.2fx as long",
+                       findings->overhead.low);
+    else if (findings->overhead.source != PROF_OVERHEAD_UNKNOWN)
         tui_table_note(table, "Recording overhead: iterations take %.2fx [%.2f, %.2f] as long",
                        findings->overhead.ratio, findings->overhead.low, findings->overhead.high);
     tui_note_extent(table, input, "Looked at were");

@@ -281,6 +281,8 @@ struct prof_overhead {
     double recorded_ns, bare_ns;      /* of an iteration */
     double paused; /* MEASURED, SAMPLED: an unrecorded iteration / one before CUPTI was switched on
                       (MEASURED: ratio and bare_ns include it; SAMPLED: of_run); 0 = not known */
+    bool in_part;  /* CUDA, and `paused` is not known: the true ratio and of_run are at least these,
+                      and bare_ns is the time in a pause */
     int64_t recorded, unrecorded; /* iterations compared */
     int64_t pauses, pauses_used;  /* all; those with iterations inside and beside */
     double of_run;  /* SAMPLED: what recording added to the time of all iterations, as a share */

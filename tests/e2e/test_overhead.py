@@ -93,6 +93,19 @@ class Overhead(e2e.Case):
             self.assertLessEqual(overhead["low"], overhead["ratio"])
             self.assertLessEqual(overhead["ratio"], overhead["high"])
             self.assertGreater(overhead["unrecorded_ns"], 0)
+            self.check_without_cupti(program.capture, overhead)
+
+    def check_without_cupti(self, capture, measured):
+        """The same of a CUDA device, of which nothing was timed before CUPTI was on: only a lower bound."""
+        db = sqlite3.connect(capture)
+        with db:
+            db.execute("UPDATE device SET api = 'cuda'")
+        db.close()
+        overhead = json.loads(self.report(capture, "--format=json"))["findings"]["overhead"]
+        self.assertEqual(overhead["low"], measured["low"])
+        for key in ("ratio", "high", "unrecorded_ns", "paused"):
+            self.assertIsNone(overhead[key], key)
+        self.assertIn("Recording overhead: at least %.2fx, measured" % measured["low"], self.report(capture))
 
     def test_budget(self):
         """What is recorded is whole iterations; what is estimated from them is true."""

@@ -162,6 +162,16 @@ static bool is_step(const struct prof_phase *phase)
 
 PROF_ORDER(by_phase_begin, struct prof_phase, PROF_ASCENDING(begin))
 
+static bool uses_cuda(const struct prof_facts *f)
+{
+    for (size_t d = 0; d < f->devices.count; d++) {
+        const struct prof_device *device = f->devices.data[d].device;
+        if (device && device->api && strcmp(device->api, "cuda") == 0)
+            return true;
+    }
+    return false;
+}
+
 /* By the thread that has most iterations. In a pause only those that were recorded to be timed
  * count. */
 static bool measure_overhead(struct prof_phase *phase, const struct prof_facts *f)
@@ -350,6 +360,8 @@ enum prof_status prof_phases_find(struct prof_phases *phases, const struct prof_
     for (size_t p = 0; ok && p < phases->list.count; p++) {
         struct prof_phase *phase = &phases->list.data[p];
         ok = measure_overhead(phase, f);
+        phase->overhead.in_part = phase->overhead.source != PROF_OVERHEAD_UNKNOWN &&
+                                  phase->overhead.paused <= 0 && uses_cuda(f);
         if (phase->tiled)
             tile(&phase->iterations);
         keep_in_time(&phase->iterations, f, skip);

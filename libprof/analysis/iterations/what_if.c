@@ -412,7 +412,7 @@ static enum prof_status what_if_of_facts(struct prof_facts *f, const struct prof
         f->phases.list.count ? &f->phases.list.data[f->phases.main] : NULL;
     struct model m = {.facts = f};
     double price;
-    bool operators, cuda = false;
+    bool operators;
     if (f->impossible || !phase || phase->iterations.source == PROF_ITERATION_RUN ||
         phase->iterations.main_begin == phase->iterations.main_end) {
         snprintf(result->why_none, sizeof result->why_none, "nothing repeats in this capture");
@@ -421,11 +421,7 @@ static enum prof_status what_if_of_facts(struct prof_facts *f, const struct prof
     PROF_TRY(prof_facts_phase(f, f->phases.main, err));
     PROF_TRY(find_price(f, &price, &operators, err));
     static const struct prof_overhead unknown = {.source = PROF_OVERHEAD_UNKNOWN};
-    for (size_t d = 0; d < f->devices.count; d++)
-        cuda |= f->devices.data[d].device && f->devices.data[d].device->api &&
-                !strcmp(f->devices.data[d].device->api, "cuda");
-    bool in_part = cuda && phase->overhead.source != PROF_OVERHEAD_ESTIMATED &&
-                   phase->overhead.source != PROF_OVERHEAD_UNKNOWN && phase->overhead.paused <= 0;
+    bool in_part = phase->overhead.in_part;
     const struct prof_overhead *overhead = operators || in_part ? &unknown : &phase->overhead;
     snprintf(result->why_no_bare, sizeof result->why_no_bare, "%s",
              operators ? "PyTorch named its operators, which takes time also while nothing is "

@@ -104,7 +104,9 @@ bool prof_recorded_on(const struct prof_judge *judge, uint32_t device,
         waiting += (double)slices[i];
     if (overhead->source != PROF_OVERHEAD_UNKNOWN) {
         sum->least_ns = fmin(fmax(window * (1 - 1 / overhead->low), 0), waiting);
-        sum->most_ns = fmin(fmax(window * (1 - 1 / overhead->high), 0), waiting);
+        sum->most_ns = overhead->in_part
+                           ? waiting
+                           : fmin(fmax(window * (1 - 1 / overhead->high), 0), waiting);
         return true;
     }
     if (!prof_recorded_events(f, device, judge->has_stacks, sum))
