@@ -295,7 +295,7 @@ START_TEST(a_kernels_start_stays)
 }
 END_TEST
 
-/* hot-kernel says where the time goes: as severe, it stands behind what names a cause. */
+/* hot-kernel says where the time goes: a warning at most, and behind what names a cause. */
 START_TEST(causes_come_first)
 {
     struct scene s;
@@ -321,7 +321,7 @@ START_TEST(causes_come_first)
     findings_list(&findings);
     ck_assert(cause && hot_one);
     ck_assert_int_eq(cause->severity, PROF_SEVERITY_CRITICAL);
-    ck_assert_int_eq(hot_one->severity, _i ? PROF_SEVERITY_INFO : PROF_SEVERITY_CRITICAL);
+    ck_assert_int_eq(hot_one->severity, _i ? PROF_SEVERITY_INFO : PROF_SEVERITY_WARNING);
     ck_assert((strstr(hot_one->seen, "of its roof") != NULL) == !_i);
     ck_assert_double_gt((double)hot_one->bound_ns * hot_one->confidence,
                         _i ? 0 : (double)cause->bound_ns * cause->confidence);
