@@ -128,6 +128,21 @@ static void through_the_host(struct scene *s, enum version which)
     scene_sync(s);
 }
 
+/* Small data, little work: the waits for both copies are most of it. */
+static void waits_on_the_way(struct scene *s, enum version which)
+{
+    for (int i = 0; i < 6; i++) {
+        scene_kernel(s, 0, k[0], 20 * US);
+        if (which == BAD) {
+            scene_copy(s, 0, SCENE_DOWN, SCENE_PINNED, 16 << 10, 2 * US, true);
+            scene_host(s, 10 * US);
+            scene_copy(s, 0, SCENE_UP, SCENE_PINNED, 4 << 10, 2 * US, true);
+        }
+        scene_kernel(s, 0, k[0], 20 * US);
+    }
+    scene_sync(s);
+}
+
 static void read_back(struct scene *s, enum version which)
 {
     for (int i = 0; i < 20; i++) {
@@ -537,6 +552,7 @@ const struct program programs[] = {
     {"small-transfers", .step = copy_small},
     {"repeated-upload", .step = upload_again, .in_range = true},
     {"host-round-trip", .step = through_the_host, .in_range = true},
+    {"host-round-trip", .step = waits_on_the_way, .in_range = true},
     {"scalar-readback", .step = read_back, .in_range = true},
     {"alloc-in-loop", .step = allocate, .in_range = true},
     {"alloc-in-loop", .step = allocate_behind_a_copy, .in_range = true},

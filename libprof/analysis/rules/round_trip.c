@@ -121,6 +121,23 @@ static void sum_trips(const struct prof_judge *judge, const struct trips *trips,
             prof_copies_add(judge, sums, shape);
 }
 
+/* Idle time behind uploads that the host waits for: without the trip it launches what follows while
+ * the device still works. Launches later than that are catch_up_ns of all copies. */
+static void claim_waits_behind(struct prof_judge *judge, struct prof_draft *draft,
+                               const struct trips *trips)
+{
+    const struct prof_shape *shape;
+    struct prof_copies sums = {0};
+    for (size_t at = 0; (shape = prof_next_shape(judge, &at));)
+        if (trips->shapes[2 * (size_t)(shape - judge->facts->shapes.data) + 1] && shape->waits &&
+            prof_is_upload(shape))
+            prof_copies_add(judge, &sums, shape);
+    struct prof_copies behind = {0};
+    memcpy(behind.after, sums.after, sizeof behind.after);
+    behind.after[PROF_SLICE_LAUNCH] -= sums.catch_up_ns;
+    prof_copies_claim_around(judge, draft, "idle_behind_ns", &behind, true, 1);
+}
+
 /* Uploads of bytes that their destination was given before, as the recording compared them. */
 static bool same_uploads(struct prof_judge *judge)
 {
@@ -192,6 +209,7 @@ static void host_round_trip(struct prof_judge *judge)
         prof_copies_claim(judge, draft, &sums, 1);
         prof_copies_claim_around(judge, draft, "idle_until_then_ns", &sums, false, 1);
         prof_claim(judge, draft, "idle_launch_after_ns", PROF_SLICE_LAUNCH, sums.catch_up_ns);
+        claim_waits_behind(judge, draft, &trips);
         prof_claim(judge, draft, "host_ns", PROF_SLICE_HOST, sums.before[PROF_SLICE_HOST]);
         prof_say(draft, "{trips|time|times} data came to the host, was worked on there and went "
                         "back up: {bytes}");
@@ -250,8 +268,9 @@ const struct prof_rule prof_rules_round_trip[] = {
               .pytorch = "Index, gather and reduce on the device (torch.nn.Embedding on "
                          "cuda, torch.where, torch.topk); no `.cpu()`, `.numpy()` or "
                          "`.item()` inside the step.",
-              .bound = "The time of those copies in which no kernel runs, the idle time until the "
-                       "upload, and that of the launches after it until work is queued again.",
+              .bound = "The time of those copies in which no kernel runs, the idle time before each of "
+                       "them with the host's own work in it, that behind uploads whose call waits, "
+                       "and that of the launches after them until work is queued again.",
               .limits = "Where no NVTX range marks the iterations, the result of one step and the "
                         "input of the next look like a trip: confidence is low then.",
               .needs = "transfers with their calls; NVTX ranges help"},
