@@ -366,12 +366,15 @@ static void pause_at(int64_t at, bool ends)
     scene_sql(&scene, sql);
 }
 
-/* Iterations of 12 ms, and of 10 in pauses. */
+/* Iterations of 12 ms, and of 10 in pauses and before CUPTI was on. */
 START_TEST(findings_have_the_recording_overhead)
 {
     scene_make(&scene, "overhead");
     scene_sql(&scene, "INSERT INTO string VALUES (900, 'step')");
     int64_t at = 100000000;
+    pause_at(at, false);
+    at = steps(12, at, 10000000, false);
+    pause_at(at, true);
     for (int pause = 0; pause < 4; pause++) {
         at = steps(30, at, 12000000, true);
         pause_at(at, false);

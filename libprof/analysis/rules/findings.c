@@ -346,7 +346,7 @@ static bool publish(struct prof_judge *judge, struct prof_findings *result)
             price(draft, payment.paid, f, wall + (other ? other->bound_ns : 0));
             struct made made =
                 made_by_recording(&f->devices.data[draft->device], &recorded[draft->device]);
-            if (f->phase->overhead.source != PROF_OVERHEAD_UNKNOWN)
+            if (f->phase->overhead.source != PROF_OVERHEAD_UNKNOWN && !f->phase->overhead.in_part)
                 set_net_bound(finding, payment, &made);
             leave_recording_out(draft, payment, &made);
             if (finding->confidence <= HINT ||

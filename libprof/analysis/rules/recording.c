@@ -102,11 +102,9 @@ bool prof_recorded_on(const struct prof_judge *judge, uint32_t device,
     *sum = (struct prof_recording_delay){0};
     for (int i = PROF_SLICE_SYNC; i <= PROF_SLICE_HOST; i++)
         waiting += (double)slices[i];
-    if (overhead->source != PROF_OVERHEAD_UNKNOWN) {
+    if (overhead->source != PROF_OVERHEAD_UNKNOWN && !overhead->in_part) {
         sum->least_ns = fmin(fmax(window * (1 - 1 / overhead->low), 0), waiting);
-        sum->most_ns = overhead->in_part
-                           ? waiting
-                           : fmin(fmax(window * (1 - 1 / overhead->high), 0), waiting);
+        sum->most_ns = fmin(fmax(window * (1 - 1 / overhead->high), 0), waiting);
         return true;
     }
     if (!prof_recorded_events(f, device, judge->has_stacks, sum))
