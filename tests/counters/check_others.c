@@ -1,10 +1,10 @@
 /* Whose the processes on a GPU are, with NVML's list made up (fake_nvml.c). Skips in a container,
  * where nothing is known of them: that is tested there. */
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,30 +13,32 @@
 
 #define DIRECTORY "/dev/shm/perfkit-x"
 
-/* A process with or without the run's environment; dies with the test. */
-static pid_t process(const char *directory)
+/* A process with or without the run's environment. That is known of it once the program has begun:
+ * exec closes descriptors before it sets the environment. It dies with the test. */
+static pid_t process(const char *directory, int *end)
 {
     int ends[2];
     char text[64], byte;
-    ck_assert_int_eq(pipe(ends), 0);
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
     snprintf(text, sizeof text, "PERFKIT_DIR=%s", directory);
     pid_t pid = fork();
-    if (pid == 0) { /* exec closes the pipe: then its environment is what it is to be */
-        char *const arguments[] = {"sleep", "60", NULL}, *const environment[] = {"A=b", text, NULL};
-        fcntl(ends[1], F_SETFD, FD_CLOEXEC);
-        close(ends[0]);
-        execve("/bin/sleep", arguments, environment);
+    if (pid == 0) {
+        char *const arguments[] = {"sh", "-c", "echo; read line", NULL}, *const environment[] = {
+                                                                             "A=b", text, NULL};
+        dup2(ends[1], STDIN_FILENO);
+        dup2(ends[1], STDOUT_FILENO);
+        execve("/bin/sh", arguments, environment);
         _exit(1);
     }
     close(ends[1]);
-    ck_assert_int_eq(read(ends[0], &byte, 1), 0);
-    close(ends[0]);
+    ck_assert_int_eq(read(ends[0], &byte, 1), 1);
+    *end = ends[0];
     return pid;
 }
 
-static void end(pid_t pid)
+static void finish(pid_t pid, int end)
 {
-    kill(pid, SIGKILL);
+    close(end);
     waitpid(pid, NULL, 0);
 }
 
@@ -56,12 +58,13 @@ static struct others look(const char *pids)
 START_TEST(ours_and_others_are_told_apart)
 {
     char list[64];
-    pid_t ours = process(DIRECTORY), another = process("/dev/shm/perfkit-y");
+    int end, other_end;
+    pid_t ours = process(DIRECTORY, &end), another = process("/dev/shm/perfkit-y", &other_end);
     ck_assert(others_open());
     snprintf(list, sizeof list, "%d,%d,%d", (int)ours, (int)another, (int)getpid());
     struct others others = look(list);
-    end(ours);
-    end(another);
+    finish(ours, end);
+    finish(another, other_end);
     ck_assert(others.known);
     ck_assert_uint_eq(others.ours, 1);
     ck_assert_uint_eq(others.others, 1); /* this process, as the sampler, is neither */
@@ -72,7 +75,8 @@ END_TEST
 START_TEST(a_spool_makes_it_ours)
 {
     char directory[] = "/tmp/perfkit-others-XXXXXX", path[80], list[32];
-    pid_t pid = process("");
+    int end;
+    pid_t pid = process("", &end);
     ck_assert_ptr_nonnull(mkdtemp(directory));
     ck_assert(others_open());
     snprintf(list, sizeof list, "%d", (int)pid);
@@ -85,7 +89,7 @@ START_TEST(a_spool_makes_it_ours)
     struct others after = look_from(directory, list);
     unlink(path);
     rmdir(directory);
-    end(pid);
+    finish(pid, end);
     ck_assert(before.known && after.known);
     ck_assert_uint_eq(before.others, 1);
     ck_assert_uint_eq(after.ours, 1);
