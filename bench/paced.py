@@ -11,7 +11,7 @@ import fcntl
 import time
 
 WARM_UP = 3
-SECONDS = 1.2
+SECONDS = 1.0
 FEWEST, MOST = 8, 20000
 
 

@@ -41,7 +41,7 @@ def w_triton_grid(fixed):
 
     def step():  # the norm of each row: a program for a row, or for each part of it
         sum_of_squares[(rows, parts)](x, sums, length, triton.cdiv(length, parts), BLOCK=4096)
-        return sums.sum(-1).sqrt_() if fixed else sums.sqrt()
+        return sums.sum(-1).sqrt_()
     return step
 
 
