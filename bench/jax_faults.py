@@ -1,0 +1,210 @@
+#!/usr/bin/env python3
+"""JAX programs: five with a planted fault and the same without it, and one without a fault.
+
+    jax_faults.py NAME --form bad|fixed [--steps N | --seconds S] [--turn FILE] [--cpu-smoke]
+
+Part of set w (torch_faults_w.py): scored only. Labels: tests/diagnosis/unseen.tsv. Ranges come from the module nvtx,
+perfkit's own package (PERFKIT_LIBPROF names its library) or PyTorch, whichever is found first. Memory is not
+taken in advance, as programs run side by side."""
+import contextlib
+import os
+import sys
+
+os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+if "--cpu-smoke" in sys.argv:
+    os.environ["JAX_PLATFORMS"] = "cpu"
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import paced
+
+SMOKE = False
+
+
+def size(full, smoke=None):
+    return (smoke or max(2, full // 256)) if SMOKE else full
+
+
+def rand(seed, *shape, dtype=jnp.float32):
+    return jax.random.normal(jax.random.PRNGKey(seed), shape, dtype)
+
+
+def dense(*widths):
+    """Weights and biases of a perceptron."""
+    return [(rand(i, a, b) / a ** 0.5, jnp.zeros((b,))) for i, (a, b) in enumerate(zip(widths, widths[1:]))]
+
+
+def network(params, x):
+    for weight, bias in params[:-1]:
+        x = jnp.tanh(x @ weight + bias)
+    weight, bias = params[-1]
+    return x @ weight + bias
+
+
+def entropy(params, x, truth):
+    return -jnp.mean(jnp.sum(jax.nn.log_softmax(network(params, x)) * truth, axis=-1))
+
+
+def descend(params, grads):
+    return jax.tree_util.tree_map(lambda p, g: p - 1e-3 * g, params, grads)
+
+
+def examples(rows, width, classes):
+    labels = np.random.default_rng(1).integers(0, classes, rows)
+    return rand(100, rows, width), jax.nn.one_hot(labels, classes)
+
+
+def w_jax_eager(fixed):
+    width, rows = size(1024), size(4096)
+    state = {"params": dense(*[width] * 7, 10)}
+    x, truth = examples(rows, width, 10)
+
+    def update(params, x, truth):
+        return descend(params, jax.grad(entropy)(params, x, truth))
+    if fixed:
+        update = jax.jit(update)
+
+    def step():
+        state["params"] = update(state["params"], x, truth)
+        return state["params"]
+    return step
+
+
+def w_jax_scalar(fixed):
+    width, rows = size(768), size(2048)
+    state, history, waiting = {"params": dense(*[width] * 9, 10)}, [], []
+    x, truth = examples(rows, width, 10)
+
+    @jax.jit
+    def update(params, x, truth):
+        loss, grads = jax.value_and_grad(entropy)(params, x, truth)
+        return descend(params, grads), loss
+
+    def step():
+        state["params"], loss = update(state["params"], x, truth)
+        if not fixed:
+            history.append(float(loss))
+            return loss
+        waiting.append(loss)
+        if len(waiting) == 100:
+            history.extend(jax.device_get(waiting))
+            waiting.clear()
+        return loss
+    return step
+
+
+def w_jax_shapes(fixed):
+    words, width, rows, longest = size(8000), size(256, 8), size(64, 2), size(1088, 24)
+    numbers = np.random.default_rng(2).integers(1, words, (rows, longest), dtype=np.int32)
+    embed, params, state = rand(3, words, width), dense(width, 4 * width, width, 2), {"i": 0}
+
+    @jax.jit
+    def scores(embed, params, tokens):
+        known = (tokens > 0)[..., None]
+        x = jnp.where(known, embed[tokens], 0.0)
+        return network(params, jnp.sum(jnp.where(known, jnp.tanh(x @ params[0][0]) @ params[1][0], 0.0), axis=1))
+
+    def step():  # sentences of another length in each batch
+        state["i"] += 1
+        length = 2 + (37 * state["i"]) % (longest - 2)
+        if not fixed:
+            return scores(embed, params, numbers[:, :length])
+        tokens = np.zeros((rows, longest), np.int32)
+        tokens[:, :length] = numbers[:, :length]
+        return scores(embed, params, tokens)
+    return step
+
+
+def w_jax_upload(fixed):
+    count, width = size(32768), size(128, 8)
+    table = np.random.default_rng(4).standard_normal((count, width), dtype=np.float32)
+    index, params = jnp.asarray(np.random.default_rng(5).integers(0, count, size(65536))), dense(width, 8 * width, width)
+    if fixed:
+        table = jax.device_put(table)
+    forward = jax.jit(lambda params, table, index: network(params, table[index]))
+
+    def step():
+        return forward(params, table, index)
+    return step
+
+
+def w_jax_loop(fixed):
+    length, rows, width = size(48, 4), size(256), size(256, 8)
+    x, start = rand(6, length, rows, width), jnp.zeros((rows, width))
+    params = rand(7, width, width) / width ** 0.5, rand(8, width, width) / width ** 0.5
+
+    def cell(params, state, now):
+        return jnp.tanh(now @ params[0] + state @ params[1])
+    one = jax.jit(cell)
+
+    @jax.jit
+    def whole(params, start, x):
+        def body(state, now):
+            state = cell(params, state, now)
+            return state, state
+        return jax.lax.scan(body, start, x)[1]
+
+    def step():
+        if fixed:
+            return whole(params, start, x)
+        state, out = start, []
+        for now in range(length):
+            state = one(params, state, x[now])
+            out.append(state)
+        return jnp.stack(out)
+    return step
+
+
+def w_jax_train(_):
+    """No fault: a training step that XLA compiled, with weights in place."""
+    width, rows = size(2048, 16), size(8192)
+    kind = jnp.float32 if SMOKE else jnp.bfloat16
+    params = [(rand(2 * i, width, 4 * width, dtype=kind) / width ** 0.5,
+               rand(2 * i + 1, 4 * width, width, dtype=kind) / (4 * width) ** 0.5) for i in range(2)]
+    state, x = {"params": params, "speed": jax.tree_util.tree_map(jnp.zeros_like, params)}, rand(9, rows, width, dtype=kind)
+
+    def loss(params, x):
+        for up, down in params:
+            x = x + jax.nn.gelu(x @ up) @ down
+        return jnp.mean(jnp.square(x.astype(jnp.float32)))
+
+    def update(params, speed, x):
+        grads = jax.grad(loss)(params, x)
+        speed = jax.tree_util.tree_map(lambda s, g: 0.9 * s + g, speed, grads)
+        return jax.tree_util.tree_map(lambda p, s: p - 1e-4 * s, params, speed), speed
+    update = jax.jit(update, donate_argnums=(0, 1))
+
+    def step():
+        state["params"], state["speed"] = update(state["params"], state["speed"], x)
+        return state["params"]
+    return step
+
+
+def ranges():
+    """A context manager of a name."""
+    try:
+        import nvtx
+        return nvtx.annotate
+    except ImportError:
+        pass
+    sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "python"))
+    try:
+        import perfkit
+        with perfkit.annotate("begin"):
+            return perfkit.annotate
+    except ImportError:
+        import torch
+        return torch.cuda.nvtx.range
+
+
+def prepare(smoke):
+    global SMOKE
+    SMOKE = smoke
+    return (lambda name: contextlib.nullcontext()) if smoke else ranges(), jax.block_until_ready
+
+
+if __name__ == "__main__":
+    sys.exit(paced.main(__doc__, {name: function for name, function in globals().items() if name.startswith("w_")},
+                        prepare))
