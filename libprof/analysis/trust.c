@@ -204,6 +204,7 @@ static struct prof_statement *state_words(struct work *w, const struct line *lin
     case PROF_HEALTH_budget_kept:
     case PROF_HEALTH_budget_exceeded:
     case PROF_HEALTH_budget_unknown:
+    case PROF_HEALTH_graph_ends:
         return state(w, line->code, line->process, "%s%s", name.text, note);
     case PROF_HEALTH_capture_ring:
         if (line->value != PROF_UNKNOWN && *note)

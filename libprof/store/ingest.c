@@ -627,6 +627,7 @@ static enum prof_status finish(struct prof_ingest *ingest, const char *state, bo
     PROF_TRY(ingest_begin(ingest));
     PROF_TRY(ingest_processes_finish(ingest));
     PROF_TRY(ingest_blocks_finish(ingest));
+    PROF_TRY(ingest_graph_ends(ingest));
     PROF_TRY(ingest_health_finish(ingest));
     PROF_TRY(ingest_capture_end(ingest, state));
     PROF_TRY(ingest_batches_flush(ingest));

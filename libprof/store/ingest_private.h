@@ -500,6 +500,8 @@ enum prof_status ingest_event(struct prof_ingest *ingest, struct ingest_spool *s
                               const struct wire_head *head);
 enum prof_status ingest_events_age(struct prof_ingest *ingest, struct ingest_spool *spool);
 enum prof_status ingest_events_finish(struct prof_ingest *ingest, struct ingest_spool *spool);
+/* Once all is written: ends of kernels that CUPTI did not see become NULL. */
+enum prof_status ingest_graph_ends(struct prof_ingest *ingest);
 
 /* ingest_sampler.c */
 enum prof_status ingest_counter_definition(struct prof_ingest *ingest, struct ingest_spool *spool,

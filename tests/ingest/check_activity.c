@@ -469,6 +469,62 @@ START_TEST(records_of_other_versions)
 }
 END_TEST
 
-CHECK_MAIN("activity", every_record_has_its_row, names_by_handle, names_of_threads,
-           kernels_are_filtered_by_readable_name, a_bad_filter_is_refused,
-           records_of_other_versions)
+/* ---- graphs that are replayed on while recording pauses ----------------------------------------
+ */
+
+static void emit_replay(uint64_t correlation, uint64_t at, uint64_t graph, uint64_t end,
+                        uint32_t stream)
+{
+    emit_call(correlation, at, at + 5, collector_text("cudaGraphLaunch"), WIRE_EXPECTS_MANY,
+              WIRE_CLASS_GRAPH_LAUNCH);
+    struct wire_kernel kernel = {.head = {sizeof kernel, WIRE_KERNEL, 0, stream},
+                                 .correlation = correlation,
+                                 .graph = (uint32_t)graph};
+    for (uint64_t node = 0; node < 2; node++) {
+        kernel.graph_node = graph << 32 | node;
+        kernel.times.start = at + 6 + node;
+        kernel.times.end = end + node;
+        collector_emit(&kernel);
+    }
+}
+
+static void emit_recording(uint64_t at, bool begins, enum wire_window_reason reason)
+{
+    struct wire_window window = {.head = {sizeof window, WIRE_WINDOW, begins, reason}, .time = at};
+    collector_emit(&window);
+}
+
+/* The ends of replay 82 are those of a later one; graph 6 had ended before. */
+static void replays_in_pauses(void *reason)
+{
+    uint64_t t = prof_now_ns();
+    uint32_t stream = define_stream(0);
+    emit_replay(81, t + 10, 5, t + 18, stream);
+    emit_replay(82, t + 20, 5, t + 900, stream);
+    emit_replay(83, t + 30, 6, t + 38, stream);
+    emit_recording(t + 50, false, *(enum wire_window_reason *)reason);
+    emit_recording(t + 2000, true, *(enum wire_window_reason *)reason);
+    emit_replay(84, t + 2010, 5, t + 2018, stream);
+}
+
+START_TEST(ends_of_a_replay_before_a_pause_are_not_known)
+{
+    static enum wire_window_reason reasons[] = {WIRE_WINDOW_SAMPLE, WIRE_WINDOW_OVERHEAD,
+                                                WIRE_WINDOW_CONTROL};
+    bool paused = _i < 2;
+    CASE_OF(replays_in_pauses, &reasons[_i]);
+    ck_assert_int_eq(NUMBER("SELECT count(*) FROM kernel WHERE start NOT NULL"), 8);
+    ck_assert_int_eq(NUMBER("SELECT count(*) FROM kernel WHERE duration IS NULL"), paused ? 2 : 0);
+    ck_assert_int_eq(
+        NUMBER("SELECT count(*) FROM kernel WHERE duration IS NULL AND correlation<>82"), 0);
+    ck_assert_int_eq(NUMBER("SELECT count(*) FROM capture_health WHERE code='graph_ends' AND "
+                            "note LIKE 'the end of 2 kernels of CUDA graphs is not known%'"),
+                     paused ? 1 : 0);
+    run_done(&run);
+}
+END_TEST
+
+CHECK_MAIN_LOOPS("activity", {every_record_has_its_row, 1}, {names_by_handle, 1},
+                 {names_of_threads, 1}, {kernels_are_filtered_by_readable_name, 1},
+                 {a_bad_filter_is_refused, 1}, {records_of_other_versions, 1},
+                 {ends_of_a_replay_before_a_pause_are_not_known, 3})

@@ -7,6 +7,7 @@
  * freedom. What happened before the first iteration and after the last one is added as it is. */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "libprof/analysis/events.h"
 #include "libprof/analysis/facts/facts.h"
@@ -19,7 +20,7 @@
 /* What a row of iterations has of a subject. */
 struct cell {
     uint32_t subject, row;
-    double count, ns;
+    double count, timed, ns; /* how many, how many with a duration, and its sum */
 };
 
 struct row {
@@ -120,7 +121,9 @@ static bool add_estimated_event(void *user, const struct prof_event_row *event)
     cell->subject = subject;
     cell->row = row;
     cell->count++;
-    cell->ns += event->duration_ns == PROF_UNKNOWN ? 0 : (double)event->duration_ns;
+    bool timed = event->duration_ns != PROF_UNKNOWN;
+    cell->timed += timed;
+    cell->ns += timed ? (double)event->duration_ns : 0;
     return true;
 }
 
@@ -131,6 +134,23 @@ static bool add_estimated_event(void *user, const struct prof_event_row *event)
 struct sum {
     double all, sampled, recorded, squares;
 };
+
+/* What has no duration takes as long as the others of its name do on average; `sums`, by subject,
+ * is zeroed and comes back so. */
+static void time_the_rest(struct work *w, struct sum *sums)
+{
+    for (size_t i = 0; i < w->cells.count; i++) {
+        const struct cell *c = prof_group_at(&w->cells, i);
+        sums[c->subject].recorded += c->timed;
+        sums[c->subject].all += c->ns;
+    }
+    for (size_t i = 0; i < w->cells.count; i++) {
+        struct cell *c = prof_group_at(&w->cells, i);
+        const struct sum *of = &sums[c->subject];
+        c->ns += of->recorded > 0 ? (c->count - c->timed) * of->all / of->recorded : 0;
+    }
+    memset(sums, 0, w->result->count * sizeof *sums);
+}
 
 static void sum_cells(const struct work *w, struct sum *counts, struct sum *times)
 {
@@ -205,6 +225,7 @@ static bool fill_estimates(struct work *w)
     PROF_FREED struct sum *sums = calloc(2 * all->count + 1, sizeof *sums);
     if (!sums)
         return false;
+    time_the_rest(w, sums);
     sum_cells(w, sums, sums + all->count);
     square_cells(w, sums, sums + all->count);
     for (size_t i = 0; i < w->cells.count; i++) {
