@@ -610,7 +610,7 @@ static enum prof_status load_facts(struct prof_facts *f, struct prof_capture *ca
     f->impossible = f->total_ns > MOST || f->total_bytes > MOST || f->end_ns > MOST;
     if (status || f->impossible)
         return status;
-    if (!prof_facts_ways(f))
+    if (!prof_facts_ways(f, phase))
         return prof_out_of_memory(err);
     status = prof_phases_find(&f->phases, f, filter, err);
     if (status || !phase)

@@ -280,7 +280,7 @@ bool prof_facts_pieces(struct prof_facts *facts, const struct prof_intervals *in
                        prof_piece_seen *seen, void *user);
 
 /* Parts of the loading. */
-bool prof_facts_ways(struct prof_facts *facts); /* before any phase */
+bool prof_facts_ways(struct prof_facts *facts, bool floors); /* before any phase */
 bool prof_facts_waterfall(struct prof_facts *facts);
 bool prof_facts_devices(struct prof_facts *facts); /* after the waterfall */
 enum prof_status prof_facts_missing(struct prof_facts *facts, struct prof_error *err);
