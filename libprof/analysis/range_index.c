@@ -183,6 +183,8 @@ static ptrdiff_t last_begun(const struct prof_range_index *index, struct prof_ra
 {
     const struct prof_range_node *nodes = index->nodes.data;
     size_t hint = lane->hint;
+    hint += hint + 1 < lane->count && nodes[lane->nodes[hint + 1]].begin <= time;
+    lane->hint = hint;
     if (hint < lane->count && nodes[lane->nodes[hint]].begin <= time &&
         (hint + 1 == lane->count || nodes[lane->nodes[hint + 1]].begin > time))
         return (ptrdiff_t)hint;

@@ -574,6 +574,7 @@ static size_t begun_by(const struct prof_iterations *it, int64_t thread, int64_t
     }
     size_t low;
     const struct prof_iteration *own = &it->list.data[ *first = s->first];
+    s->at += s->at + 1 < s->end && it->list.data[s->at + 1].begin <= time;
     if (is_last_begun(it, s, time))
         return s->at + 1;
     PROF_FIND_FIRST(low, at, s->end - s->first, own[at].begin > time);

@@ -453,11 +453,12 @@ static void pass_intervals(struct work *w, struct sweep *s, int64_t time)
 {
     const struct prof_intervals *all = &w->facts->phase->intervals;
     while (s->interval + 1 < all->count && all->data[s->interval + 1].begin <= time) {
-        struct prof_interval old = all->data[s->interval++];
-        int64_t begin = all->data[s->interval].begin;
+        struct prof_interval old = all->data[s->interval];
+        int64_t begin = all->data[s->interval + 1].begin;
         advance_busy_time(w, s, old.end);
         spend_tail(w, s, old);
         advance_busy_time(w, s, begin);
+        s->interval++;
         s->done = s->done > begin ? s->done : begin;
         s->last_shape = PROF_NO_SHAPE;
         s->waited = false;
