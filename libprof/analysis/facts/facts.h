@@ -90,11 +90,13 @@ struct prof_ops {
 };
 
 struct prof_call {
-    int64_t start, duration;
+    int64_t start;
+    int64_t duration : 56; /* stops at PROF_LONGEST_CALL_NS */
+    uint64_t class_ : 8;   /* enum wire_class; TRANSFER is a memcpy or memset whose call waits */
     uint32_t thread;
-    uint32_t name;  /* string id */
-    uint8_t class_; /* enum wire_class; TRANSFER is a memcpy or memset whose call waits */
+    uint32_t name; /* string id */
 };
+#define PROF_LONGEST_CALL_NS ((INT64_C(1) << 55) - 1)
 
 /* Operations that are alike: one launch configuration, or copies of one size, kind and call. */
 struct prof_shape {

@@ -451,7 +451,7 @@ static bool copy_iterations(struct prof_iterations *it, const struct prof_phases
     for (size_t i = 0; i < from->list.count; i++) {
         struct prof_iteration *one = &it->list.data[it->list.count++];
         *one = from->list.data[i];
-        one->phase = (uint32_t)phase;
+        one->phase = phase & INT32_MAX;
     }
     return true;
 }

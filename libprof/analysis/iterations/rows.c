@@ -10,7 +10,7 @@
 #include "libprof/analysis/rules/judge.h"
 #include "libprof/base/saturate.h"
 
-/* A call of the thread that runs the iteration. */
+/* A call that made an operation, of the thread that runs the iteration. */
 struct host_call {
     int64_t begin, duration;
 };
@@ -77,15 +77,7 @@ static void count_iteration_operation(struct work *w, size_t i, const struct pro
         lane->device = shape->device;
 }
 
-/* The first of two walks of each thread's calls counts them, the second one keeps them. */
-static void see_host_call(struct work *w, size_t iteration, int64_t begin, int64_t duration)
-{
-    size_t *at = &w->calls_of[iteration];
-    if (w->calls)
-        w->calls[*at] = (struct host_call){begin, duration};
-    ++*at;
-}
-
+/* The first of two walks counts, the second one keeps the calls. */
 static void walk_operations(struct work *w)
 {
     for (enum prof_op_kind kind = PROF_OP_KERNEL; kind <= PROF_OP_GRAPH; kind++) {
@@ -96,27 +88,28 @@ static void walk_operations(struct work *w)
                 continue;
             if (!w->calls)
                 count_iteration_operation(w, i, &op);
-            if (op.thread == w->it.list.data[i].thread && op.call != PROF_UNKNOWN &&
-                op.call_duration)
-                see_host_call(w, i, op.call, op.call_duration);
+            if (op.thread != w->it.list.data[i].thread || op.call == PROF_UNKNOWN ||
+                !op.call_duration)
+                continue;
+            if (w->calls)
+                w->calls[w->calls_of[i]] = (struct host_call){op.call, op.call_duration};
+            w->calls_of[i]++;
         }
     }
 }
 
-static void walk_calls(struct work *w)
+static void count_iteration_waits(struct work *w)
 {
     const struct prof_facts *f = w->facts;
     for (size_t c = 0; c < f->calls.count; c++) {
         const struct prof_call *call = &f->calls.data[c];
-        size_t i = prof_iteration_at(&w->it, call->thread, call->start);
+        size_t i = call->class_ == WIRE_CLASS_SYNC
+                       ? prof_iteration_at(&w->it, call->thread, call->start)
+                       : PROF_NO_ITERATION;
         if (i == PROF_NO_ITERATION)
             continue;
-        if (call->class_ == WIRE_CLASS_SYNC && !w->calls) {
-            w->rows[i].synchronizations++;
-            w->rows[i].sync_ns = prof_add(w->rows[i].sync_ns, call->duration);
-        }
-        if (call->thread == w->it.list.data[i].thread)
-            see_host_call(w, i, call->start, call->duration);
+        w->rows[i].synchronizations++;
+        w->rows[i].sync_ns = prof_add(w->rows[i].sync_ns, call->duration);
     }
 }
 
@@ -137,12 +130,9 @@ PROF_ORDER(by_host_call, struct host_call, PROF_ASCENDING(begin))
 
 #define FEW_CALLS 64
 
-/* Calls of an iteration, which come in order but for those of several streams and tables; of their
- * time, what is in that of the iteration. */
-static int64_t union_of_calls(struct host_call *calls, size_t count,
-                              const struct prof_iteration *it)
+/* They come in order but for those of several streams and tables. */
+static void sort_host_calls(struct host_call *calls, size_t count)
 {
-    int64_t done = it->from, last = prof_add(it->from, it->time_ns), sum = 0;
     for (size_t i = 1; i < count && count <= FEW_CALLS; i++) {
         struct host_call one = calls[i];
         size_t k = i;
@@ -152,18 +142,40 @@ static int64_t union_of_calls(struct host_call *calls, size_t count,
     }
     if (count > FEW_CALLS)
         qsort(calls, count, sizeof *calls, by_host_call);
-    for (size_t i = 0; i < count; i++) {
-        int64_t end = calls[i].begin + calls[i].duration;
-        int64_t begin = calls[i].begin > done ? calls[i].begin : done;
+}
+
+/* The time of an iteration in calls: those that made operations, and the others of its thread from
+ * *other on, both in order; *other moves behind those before `until`. */
+static int64_t union_of_calls(const struct host_call *call, size_t count,
+                              const struct prof_call **other, const struct prof_call *last_other,
+                              const struct prof_iteration *it, int64_t until)
+{
+    int64_t done = it->from, last = prof_add(it->from, it->time_ns), sum = 0;
+    for (;;) {
+        const struct prof_call *o = *other;
+        bool others = o < last_other && o->thread == it->thread && o->start < until;
+        if (!others && !count)
+            return sum;
+        bool next_is_other = others && (!count || o->start < call->begin);
+        int64_t begin = next_is_other ? o->start : call->begin;
+        int64_t end = begin + (next_is_other ? o->duration : call->duration);
+        if (next_is_other) {
+            ++*other;
+        } else {
+            call++;
+            count--;
+        }
         end = end < last ? end : last;
+        begin = begin > done ? begin : done;
         sum += end > begin ? end - begin : 0;
         done = end > done ? end : done;
     }
-    return sum;
 }
 
 static bool unite_calls(struct work *w)
 {
+    const struct prof_call *other = w->facts->calls.data,
+                           *last_other = other + w->facts->calls.count;
     size_t count = 0;
     for (size_t i = 0; i < w->it.list.count; i++) {
         size_t first = count;
@@ -174,14 +186,21 @@ static bool unite_calls(struct work *w)
     if (!w->calls)
         return false;
     walk_operations(w);
-    walk_calls(w);
     for (size_t i = 0; i < w->it.list.count; i++) {
+        const struct prof_iteration *it = &w->it.list.data[i];
         size_t first = i ? w->calls_of[i - 1] : 0;
+        bool followed = i + 1 < w->it.list.count && it[1].thread == it->thread;
+        int64_t until = followed && it[1].begin < it->end ? it[1].begin : it->end;
+        while (other < last_other && (other->thread < it->thread ||
+                                      (other->thread == it->thread && other->start < it->begin)))
+            other++;
+        sort_host_calls(w->calls + first, w->calls_of[i] - first);
         w->rows[i].api_ns =
-            union_of_calls(w->calls + first, w->calls_of[i] - first, &w->it.list.data[i]);
+            union_of_calls(w->calls + first, w->calls_of[i] - first, &other, last_other, it, until);
     }
     free(w->calls);
-    w->calls = NULL;
+    free(w->calls_of);
+    w->calls_of = NULL;
     return true;
 }
 
@@ -371,7 +390,7 @@ static bool list_iterations(struct work *w, struct prof_iteration_list *list)
     if (!w->rows || !w->calls_of || !open_lanes(w))
         return false;
     walk_operations(w);
-    walk_calls(w);
+    count_iteration_waits(w);
     count_iteration_allocations(w);
     prof_iterations_time(&w->it);
     if (!unite_calls(w) || !add_states(w))
