@@ -128,10 +128,7 @@ static bool read_range(void *user, const struct prof_event_row *row)
     bool ends_batch = r->batch.rows.count && r->batch.rows.data[0].start_ns != row->start_ns;
     if (ends_batch && !take_batch(r->index, &r->batch, r->grouper, r->user))
         return false;
-    struct prof_event_row *slot = prof_array_add(&r->batch.rows);
-    if (slot)
-        *slot = *row;
-    return slot && r->index->nodes.count < PROF_NO_RANGE - 2;
+    return prof_array_push(&r->batch.rows, *row) && r->index->nodes.count < PROF_NO_RANGE - 2;
 }
 
 enum prof_status prof_range_index_open(struct prof_range_index *index, struct prof_capture *capture,
@@ -183,6 +180,8 @@ static ptrdiff_t last_begun(const struct prof_range_index *index, struct prof_ra
 {
     const struct prof_range_node *nodes = index->nodes.data;
     size_t hint = lane->hint;
+    hint += hint + 1 < lane->count && nodes[lane->nodes[hint + 1]].begin <= time;
+    lane->hint = hint;
     if (hint < lane->count && nodes[lane->nodes[hint]].begin <= time &&
         (hint + 1 == lane->count || nodes[lane->nodes[hint + 1]].begin > time))
         return (ptrdiff_t)hint;

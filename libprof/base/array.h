@@ -77,10 +77,21 @@ static inline bool prof_array_extend(void *slot, size_t *count, size_t *capacity
     prof_array_extend(&(array)->data, &(array)->count, &(array)->capacity, from, more,             \
                       sizeof *(array)->data)
 
+/* qsort, but for what is in order already, as most of a capture is: qsort would copy all of it. */
+static inline void prof_sort(void *data, size_t count, size_t element,
+                             int (*compare)(const void *, const void *))
+{
+    const char *row = data;
+    for (size_t i = 1; i < count; i++, row += element)
+        if (compare(row, row + element) > 0) {
+            qsort(data, count, element, compare);
+            return;
+        }
+}
+
 /* In the order of `compare`, as qsort takes it. */
 #define prof_array_sort(array, compare)                                                            \
-    ((array)->count ? qsort((array)->data, (array)->count, sizeof *(array)->data, compare)         \
-                    : (void)0)
+    prof_sort((array)->data, (array)->count, sizeof *(array)->data, compare)
 
 #define prof_array_free(array)                                                                     \
     (free((array)->data), (array)->data = NULL, (array)->count = (array)->capacity = 0)

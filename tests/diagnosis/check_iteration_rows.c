@@ -117,6 +117,35 @@ START_TEST(queued_work_is_its_iterations)
 }
 END_TEST
 
+/* Ranges of two domains mark iterations, and cross: a call is in the one that began last. */
+START_TEST(a_call_is_in_one_of_two_iterations)
+{
+    struct scene s;
+    scene_open(&s, "cuda", "gpu");
+    int config = scene_config(&s, "work", 64, 256, 32);
+    for (int k = 0; k < STEPS; k++) {
+        scene_push(&s, "step");
+        scene_kernel(&s, 0, config, 50 * US);
+        scene_push(&s, "step");
+        scene_kernel(&s, 0, config, 50 * US);
+        scene_sync(&s);
+        scene_pop(&s);
+        scene_pop(&s);
+        scene_host(&s, 50 * US);
+    }
+    scene_sql(&s, "INSERT INTO string(id, value) VALUES(9001, 'lib');"
+                  "UPDATE range SET domain = 9001, depth = 0, duration = duration + 20000 "
+                  "WHERE depth = 1");
+    list_scene(&s);
+    ck_assert_uint_eq(list.count, 2 * STEPS);
+    for (size_t i = 0; i < list.count; i++) {
+        ck_assert_int_eq(list.rows[i].synchronizations, i % 2);
+        ck_assert_int_lt(list.rows[i].api_ns, 50 * US); /* the wait, in the time of the other */
+    }
+    drop();
+}
+END_TEST
+
 static void rows_add_up(void)
 {
     for (size_t i = 0; i < list.count; i++) {
@@ -407,7 +436,8 @@ END_TEST
 
 CHECK_MAIN_LOOPS("iteration_rows", {each_row_is_what_the_step_did, 1},
                  {queued_work_is_its_iterations, 1}, {iterations_end_inside_calls, 1},
-                 {iterations_overlap, 1}, {without_launches_the_time_in_calls_is_not_known, 1},
+                 {a_call_is_in_one_of_two_iterations, 1}, {iterations_overlap, 1},
+                 {without_launches_the_time_in_calls_is_not_known, 1},
                  {what_comes_back_and_what_grows, 1}, {nothing_repeats, 1},
                  {the_fence_holds_what_is_usual, 1}, {many_calls_before_a_launch_are_a_cause, 1},
                  {own_work_has_a_place_and_the_line_that_ends_it, 3},

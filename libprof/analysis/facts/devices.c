@@ -194,7 +194,7 @@ static void count_kernels(const struct prof_facts *f, struct ways *all, bool gap
     }
 }
 
-bool prof_facts_ways(struct prof_facts *f)
+bool prof_facts_ways(struct prof_facts *f, bool floors)
 {
     PROF_FREED struct ways *all = calloc(f->devices.count + 1, sizeof *all);
     if (!all)
@@ -206,7 +206,8 @@ bool prof_facts_ways(struct prof_facts *f)
             at < WAYS ? (int64_t)(at + 1) * WAY_STEP_NS : LONGEST_WAY_NS;
         all[i].busy_until = 0;
     }
-    count_kernels(f, all, true);
+    if (floors)
+        count_kernels(f, all, true);
     for (size_t i = 0; i < f->devices.count; i++) {
         size_t at = bucket_at(all[i].gap, GAPS, 10, LEAST_GAPS);
         uint64_t parts = GAP_PARTS + at % GAP_PARTS;

@@ -130,13 +130,13 @@ static uint32_t operation_place_number(struct prof_facts *f, const struct prof_e
 
 /* ---- operations ------------------------------------------------------------------------------ */
 
-static bool add_facts_call(struct prof_facts *f, struct prof_call call)
+static bool add_facts_call(struct prof_facts *f, struct prof_call call, int64_t duration)
 {
     if (call.start < 0 || call.start >= f->end_ns)
         return true;
-    if (call.duration > f->end_ns - call.start)
-        call.duration = f->end_ns - call.start;
-    f->total_ns = prof_add(f->total_ns, call.duration);
+    duration = prof_min(duration, f->end_ns - call.start);
+    call.duration = prof_min(duration, PROF_LONGEST_CALL_NS) & PROF_LONGEST_CALL_NS;
+    f->total_ns = prof_add(f->total_ns, duration);
     struct prof_call *slot = prof_array_add(&f->calls);
     if (slot)
         *slot = call;
@@ -222,8 +222,12 @@ static bool add_facts_operation(void *user, const struct prof_event_row *op)
     shape->last_call_ns = call > shape->last_call_ns ? call : shape->last_call_ns;
     if (!shape->waits || whole.call == PROF_UNKNOWN)
         return true;
-    return add_facts_call(f, (struct prof_call){whole.call, call_duration, whole.thread,
-                                                (uint32_t)op->name, WIRE_CLASS_TRANSFER});
+    return add_facts_call(f,
+                          (struct prof_call){.start = whole.call,
+                                             .thread = whole.thread,
+                                             .name = (uint32_t)op->name,
+                                             .class_ = WIRE_CLASS_TRANSFER},
+                          call_duration);
 }
 
 /* Rows lie nearly in order: each moves a few places. What is in no order at all is sorted. */
@@ -442,8 +446,12 @@ static bool add_facts_call_row(void *user, const struct prof_event_row *row)
         ((struct prof_facts *)user)->other_calls++;
         return true;
     }
-    return add_facts_call(user, (struct prof_call){start, duration, (uint32_t)row->thread,
-                                                   (uint32_t)row->name, (uint8_t)class_});
+    return add_facts_call(user,
+                          (struct prof_call){.start = start,
+                                             .thread = (uint32_t)row->thread,
+                                             .name = (uint32_t)row->name,
+                                             .class_ = (uint8_t)class_},
+                          duration);
 }
 
 PROF_ORDER(by_facts_call_start, struct prof_call, PROF_ASCENDING(thread), PROF_ASCENDING(start))
@@ -610,7 +618,7 @@ static enum prof_status load_facts(struct prof_facts *f, struct prof_capture *ca
     f->impossible = f->total_ns > MOST || f->total_bytes > MOST || f->end_ns > MOST;
     if (status || f->impossible)
         return status;
-    if (!prof_facts_ways(f))
+    if (!prof_facts_ways(f, phase))
         return prof_out_of_memory(err);
     status = prof_phases_find(&f->phases, f, filter, err);
     if (status || !phase)

@@ -90,11 +90,13 @@ struct prof_ops {
 };
 
 struct prof_call {
-    int64_t start, duration;
+    int64_t start;
+    int64_t duration : 56; /* stops at PROF_LONGEST_CALL_NS */
+    uint64_t class_ : 8;   /* enum wire_class; TRANSFER is a memcpy or memset whose call waits */
     uint32_t thread;
-    uint32_t name;  /* string id */
-    uint8_t class_; /* enum wire_class; TRANSFER is a memcpy or memset whose call waits */
+    uint32_t name; /* string id */
 };
+#define PROF_LONGEST_CALL_NS ((INT64_C(1) << 55) - 1)
 
 /* Operations that are alike: one launch configuration, or copies of one size, kind and call. */
 struct prof_shape {
@@ -280,7 +282,7 @@ bool prof_facts_pieces(struct prof_facts *facts, const struct prof_intervals *in
                        prof_piece_seen *seen, void *user);
 
 /* Parts of the loading. */
-bool prof_facts_ways(struct prof_facts *facts); /* before any phase */
+bool prof_facts_ways(struct prof_facts *facts, bool floors); /* before any phase */
 bool prof_facts_waterfall(struct prof_facts *facts);
 bool prof_facts_devices(struct prof_facts *facts); /* after the waterfall */
 enum prof_status prof_facts_missing(struct prof_facts *facts, struct prof_error *err);

@@ -10,6 +10,7 @@
 struct mark {
     int64_t begin;
     size_t phase; /* SIZE_MAX: set-up */
+    size_t other; /* the next one of another phase */
 };
 
 /* Begins of iterations of all phases, and of set-up: where another phase's stands between two
@@ -29,16 +30,20 @@ static bool list_marks(struct marks *marks, const struct prof_phases *phases,
             struct mark *slot = prof_array_add(&marks->list);
             if (!slot)
                 return false;
-            *slot = (struct mark){it->list.data[i].begin, p};
+            *slot = (struct mark){it->list.data[i].begin, p, 0};
         }
     }
     for (size_t i = 0; i < set_up->count; i++)
-        if (!prof_array_push(&marks->list, (struct mark){set_up->data[i].begin, SIZE_MAX}))
+        if (!prof_array_push(&marks->list, (struct mark){set_up->data[i].begin, SIZE_MAX, 0}))
             return false;
     for (size_t i = 0; i < phases->others.count; i++)
-        if (!prof_array_push(&marks->list, (struct mark){phases->others.data[i], SIZE_MAX}))
+        if (!prof_array_push(&marks->list, (struct mark){phases->others.data[i], SIZE_MAX, 0}))
             return false;
     prof_array_sort(&marks->list, by_mark_begin);
+    for (size_t count = marks->list.count, i = count; i--;) {
+        struct mark *one = &marks->list.data[i];
+        one->other = i + 1 < count && one[1].phase == one->phase ? one[1].other : i + 1;
+    }
     return true;
 }
 
@@ -46,10 +51,9 @@ static bool is_interrupted(const struct marks *marks, size_t phase, int64_t from
 {
     size_t low;
     PROF_FIND_FIRST(low, at, marks->list.count, marks->list.data[at].begin >= from);
-    for (; low < marks->list.count && marks->list.data[low].begin < to; low++)
-        if (marks->list.data[low].phase != phase)
-            return true;
-    return false;
+    if (low < marks->list.count && marks->list.data[low].phase == phase)
+        low = marks->list.data[low].other;
+    return low < marks->list.count && marks->list.data[low].begin < to;
 }
 
 /* The pause before an iteration; where iterations last until the next one begins, the pause is

@@ -451,7 +451,7 @@ static bool copy_iterations(struct prof_iterations *it, const struct prof_phases
     for (size_t i = 0; i < from->list.count; i++) {
         struct prof_iteration *one = &it->list.data[it->list.count++];
         *one = from->list.data[i];
-        one->phase = (uint32_t)phase;
+        one->phase = phase & INT32_MAX;
     }
     return true;
 }
@@ -574,6 +574,7 @@ static size_t begun_by(const struct prof_iterations *it, int64_t thread, int64_t
     }
     size_t low;
     const struct prof_iteration *own = &it->list.data[ *first = s->first];
+    s->at += s->at + 1 < s->end && it->list.data[s->at + 1].begin <= time;
     if (is_last_begun(it, s, time))
         return s->at + 1;
     PROF_FIND_FIRST(low, at, s->end - s->first, own[at].begin > time);

@@ -21,8 +21,8 @@ struct prof_range_lane;
 struct prof_iteration {
     int64_t begin, end;
     uint32_t thread;       /* id */
-    uint32_t phase;        /* index in facts.phases */
-    bool steady;           /* not warm-up */
+    uint32_t phase : 31;   /* index in facts.phases */
+    bool steady : 1;       /* not warm-up */
     int64_t busy_ns;       /* union of the device work launched in it: of the sum that takes it */
     int64_t covered;       /* while summing that: where it ends so far */
     int64_t from, time_ns; /* set by prof_iterations_time: where its time begins, how long it is */

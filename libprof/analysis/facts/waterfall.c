@@ -185,8 +185,11 @@ static int64_t within(const struct prof_facts *f, const struct sweep *s, int64_t
 {
     const struct prof_intervals *all = &f->phase->intervals;
     const struct prof_interval *own = s->interval < all->count ? &all->data[s->interval] : NULL;
-    if (own && begin >= own->begin && end <= own->end)
+    bool last = s->interval + 1 >= all->count;
+    if (own && begin >= own->begin && (end <= own->end || last || end <= own[1].begin)) {
+        end = end < own->end ? end : own->end;
         return end > begin ? end - begin : 0;
+    }
     return end > begin && end > f->begin && begin < f->end
                ? prof_phase_before(f->phase, end) - prof_phase_before(f->phase, begin)
                : 0;
@@ -334,14 +337,6 @@ enum prof_slice prof_call_slice(uint8_t class_)
     }
 }
 
-/* The last call of the list that starts before `time`, plus one. */
-static size_t calls_before(const struct prof_call *calls, size_t count, int64_t time)
-{
-    size_t low;
-    PROF_FIND_FIRST(low, at, count, calls[at].start >= time);
-    return low;
-}
-
 /* The host's own way from one call to the next. */
 static void spend_between(struct work *w, struct sweep *s, int64_t begin, int64_t end,
                           const struct prof_op *op)
@@ -363,10 +358,12 @@ static int64_t bubble_of(const struct sweep *s, const struct prof_call *call, in
 static void spend_host(struct work *w, struct sweep *s, int64_t begin, int64_t end,
                        const struct prof_op *op)
 {
-    size_t count;
-    const struct prof_call *calls = prof_facts_calls(w->facts, op->thread, &count);
-    size_t at = calls_before(calls, count, end);
-    while (at && end > begin) {
+    const struct prof_call *calls = w->facts->calls.data;
+    size_t at;
+    PROF_FIND_FIRST(at, i, w->facts->calls.count,
+                    calls[i].thread > op->thread ||
+                        (calls[i].thread == op->thread && calls[i].start >= end));
+    while (at && end > begin && calls[at - 1].thread == op->thread) {
         const struct prof_call *call = &calls[--at];
         int64_t call_end = prof_add(call->start, call->duration);
         int64_t after = bubble_of(s, call, call_end);
@@ -456,11 +453,12 @@ static void pass_intervals(struct work *w, struct sweep *s, int64_t time)
 {
     const struct prof_intervals *all = &w->facts->phase->intervals;
     while (s->interval + 1 < all->count && all->data[s->interval + 1].begin <= time) {
-        struct prof_interval old = all->data[s->interval++];
-        int64_t begin = all->data[s->interval].begin;
+        struct prof_interval old = all->data[s->interval];
+        int64_t begin = all->data[s->interval + 1].begin;
         advance_busy_time(w, s, old.end);
         spend_tail(w, s, old);
         advance_busy_time(w, s, begin);
+        s->interval++;
         s->done = s->done > begin ? s->done : begin;
         s->last_shape = PROF_NO_SHAPE;
         s->waited = false;
@@ -549,15 +547,25 @@ static void count_packable(struct work *w, const struct sweep *s, uint32_t numbe
                        before->copy_kind == shape->copy_kind;
 }
 
+/* No piece of what passes until then is wanted. */
+static bool is_between_pieces(const struct work *w, const struct sweep *s, int64_t time)
+{
+    const struct prof_intervals *all = &w->facts->phase->intervals;
+    const struct prof_interval *own = &all->data[s->interval];
+    return w->seen && s->done >= own->end && (s->interval + 1 == all->count || time < own[1].begin);
+}
+
 static bool sweep_operation(struct work *w, const struct prof_op *op)
 {
     struct prof_shape *shape = &w->facts->shapes.data[op->shape];
     struct sweep *s = &w->sweeps[shape->device];
     int64_t end = op->start + op->duration;
-    bool launched = prof_facts_launched(w->facts, op);
+    bool launched = !w->seen && prof_facts_launched(w->facts, op);
     if (op->start >= w->facts->end) /* only its launch is the phase's */
         return !launched || count_launched(w, s, op);
     pass_intervals(w, s, op->start);
+    if (is_between_pieces(w, s, op->start))
+        s->done = s->done > op->start ? s->done : op->start;
     advance_busy_time(w, s, op->start);
     if (s->done < op->start) {
         begin_gap(s);

@@ -1,7 +1,6 @@
 /* Single iterations taken apart: each nanosecond of their time is in one part, named more closely
  * than the waterfall's states: by the kernel, the kind of memcpy, the API call or the NVTX range,
  * and by what else happened to the thread that the device waited for. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,9 +18,10 @@ static uint32_t part_of(struct prof_dissection *d, enum prof_part_kind kind, con
 {
     char key[512];
     bool fresh;
-    int length = snprintf(key, sizeof key, "%d %s", (int)kind, name ? name : "");
-    length = length < (int)sizeof key ? length : (int)sizeof key - 1;
-    uint32_t part = prof_names_number(&d->by_key, key, (size_t)length, &fresh);
+    size_t length = name ? strnlen(name, sizeof key - 1) : 0;
+    key[0] = (char)kind;
+    memcpy(key + 1, name ? name : "", length);
+    uint32_t part = prof_names_number(&d->by_key, key, 1 + length, &fresh);
     if (part == UINT32_MAX ||
         (fresh && !prof_array_push(&d->parts, (struct prof_part_key){kind, name, counts}))) {
         d->failed = true;

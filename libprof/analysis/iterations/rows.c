@@ -10,7 +10,7 @@
 #include "libprof/analysis/rules/judge.h"
 #include "libprof/base/saturate.h"
 
-/* A call of the thread that runs the iteration. */
+/* A call that made an operation, of the thread that runs the iteration. */
 struct host_call {
     int64_t begin, duration;
 };
@@ -23,11 +23,19 @@ struct lane {
     size_t *operations; /* by device */
 };
 
-/* A device's time between the moments at which iterations on it begin or end. */
+/* An iteration begins or ends. */
+struct moment {
+    int64_t time;
+    uint32_t iteration; /* in `it.list` */
+    bool ends;
+};
+
+/* A device's time, as far as its pieces have come. */
 struct sweep {
-    PROF_ARRAY(int64_t) moments;  /* ascending, each once */
-    int64_t (*sums)[PROF_SLICES]; /* by moment: from it to the next one; then all before it */
-    size_t at;                    /* where the last piece was */
+    PROF_ARRAY(struct moment) moments; /* of iterations on it, by time */
+    size_t at;                         /* the first that is not reached */
+    int64_t ns[PROF_SLICES];           /* all until now */
+    PROF_ARRAY(struct prof_piece) gap; /* pieces that are not in ns yet: the last comes first */
 };
 
 struct work {
@@ -39,6 +47,7 @@ struct work {
     size_t *operations;      /* of all lanes */
     struct host_call *calls; /* by iteration */
     size_t *calls_of;        /* by iteration: their number; then where those that are known end */
+    bool failed;
 };
 
 /* ---- what an iteration did ------------------------------------------------------------------- */
@@ -68,15 +77,7 @@ static void count_iteration_operation(struct work *w, size_t i, const struct pro
         lane->device = shape->device;
 }
 
-/* The first of two walks of each thread's calls counts them, the second one keeps them. */
-static void see_host_call(struct work *w, size_t iteration, int64_t begin, int64_t duration)
-{
-    size_t *at = &w->calls_of[iteration];
-    if (w->calls)
-        w->calls[*at] = (struct host_call){begin, duration};
-    ++*at;
-}
-
+/* The first of two walks counts, the second one keeps the calls. */
 static void walk_operations(struct work *w)
 {
     for (enum prof_op_kind kind = PROF_OP_KERNEL; kind <= PROF_OP_GRAPH; kind++) {
@@ -87,27 +88,28 @@ static void walk_operations(struct work *w)
                 continue;
             if (!w->calls)
                 count_iteration_operation(w, i, &op);
-            if (op.thread == w->it.list.data[i].thread && op.call != PROF_UNKNOWN &&
-                op.call_duration)
-                see_host_call(w, i, op.call, op.call_duration);
+            if (op.thread != w->it.list.data[i].thread || op.call == PROF_UNKNOWN ||
+                !op.call_duration)
+                continue;
+            if (w->calls)
+                w->calls[w->calls_of[i]] = (struct host_call){op.call, op.call_duration};
+            w->calls_of[i]++;
         }
     }
 }
 
-static void walk_calls(struct work *w)
+static void count_iteration_waits(struct work *w)
 {
     const struct prof_facts *f = w->facts;
     for (size_t c = 0; c < f->calls.count; c++) {
         const struct prof_call *call = &f->calls.data[c];
-        size_t i = prof_iteration_at(&w->it, call->thread, call->start);
+        size_t i = call->class_ == WIRE_CLASS_SYNC
+                       ? prof_iteration_at(&w->it, call->thread, call->start)
+                       : PROF_NO_ITERATION;
         if (i == PROF_NO_ITERATION)
             continue;
-        if (call->class_ == WIRE_CLASS_SYNC && !w->calls) {
-            w->rows[i].synchronizations++;
-            w->rows[i].sync_ns = prof_add(w->rows[i].sync_ns, call->duration);
-        }
-        if (call->thread == w->it.list.data[i].thread)
-            see_host_call(w, i, call->start, call->duration);
+        w->rows[i].synchronizations++;
+        w->rows[i].sync_ns = prof_add(w->rows[i].sync_ns, call->duration);
     }
 }
 
@@ -128,12 +130,9 @@ PROF_ORDER(by_host_call, struct host_call, PROF_ASCENDING(begin))
 
 #define FEW_CALLS 64
 
-/* Calls of an iteration, which come in order but for those of several streams and tables; of their
- * time, what is in that of the iteration. */
-static int64_t union_of_calls(struct host_call *calls, size_t count,
-                              const struct prof_iteration *it)
+/* They come in order but for those of several streams and tables. */
+static void sort_host_calls(struct host_call *calls, size_t count)
 {
-    int64_t done = it->from, last = prof_add(it->from, it->time_ns), sum = 0;
     for (size_t i = 1; i < count && count <= FEW_CALLS; i++) {
         struct host_call one = calls[i];
         size_t k = i;
@@ -143,18 +142,40 @@ static int64_t union_of_calls(struct host_call *calls, size_t count,
     }
     if (count > FEW_CALLS)
         qsort(calls, count, sizeof *calls, by_host_call);
-    for (size_t i = 0; i < count; i++) {
-        int64_t end = calls[i].begin + calls[i].duration;
-        int64_t begin = calls[i].begin > done ? calls[i].begin : done;
+}
+
+/* The time of an iteration in calls: those that made operations, and the others of its thread from
+ * *other on, both in order; *other moves behind those before `until`. */
+static int64_t union_of_calls(const struct host_call *call, size_t count,
+                              const struct prof_call **other, const struct prof_call *last_other,
+                              const struct prof_iteration *it, int64_t until)
+{
+    int64_t done = it->from, last = prof_add(it->from, it->time_ns), sum = 0;
+    for (;;) {
+        const struct prof_call *o = *other;
+        bool others = o < last_other && o->thread == it->thread && o->start < until;
+        if (!others && !count)
+            return sum;
+        bool next_is_other = others && (!count || o->start < call->begin);
+        int64_t begin = next_is_other ? o->start : call->begin;
+        int64_t end = begin + (next_is_other ? o->duration : call->duration);
+        if (next_is_other) {
+            ++*other;
+        } else {
+            call++;
+            count--;
+        }
         end = end < last ? end : last;
+        begin = begin > done ? begin : done;
         sum += end > begin ? end - begin : 0;
         done = end > done ? end : done;
     }
-    return sum;
 }
 
 static bool unite_calls(struct work *w)
 {
+    const struct prof_call *other = w->facts->calls.data,
+                           *last_other = other + w->facts->calls.count;
     size_t count = 0;
     for (size_t i = 0; i < w->it.list.count; i++) {
         size_t first = count;
@@ -165,14 +186,21 @@ static bool unite_calls(struct work *w)
     if (!w->calls)
         return false;
     walk_operations(w);
-    walk_calls(w);
     for (size_t i = 0; i < w->it.list.count; i++) {
+        const struct prof_iteration *it = &w->it.list.data[i];
         size_t first = i ? w->calls_of[i - 1] : 0;
+        bool followed = i + 1 < w->it.list.count && it[1].thread == it->thread;
+        int64_t until = followed && it[1].begin < it->end ? it[1].begin : it->end;
+        while (other < last_other && (other->thread < it->thread ||
+                                      (other->thread == it->thread && other->start < it->begin)))
+            other++;
+        sort_host_calls(w->calls + first, w->calls_of[i] - first);
         w->rows[i].api_ns =
-            union_of_calls(w->calls + first, w->calls_of[i] - first, &w->it.list.data[i]);
+            union_of_calls(w->calls + first, w->calls_of[i] - first, &other, last_other, it, until);
     }
     free(w->calls);
-    w->calls = NULL;
+    free(w->calls_of);
+    w->calls_of = NULL;
     return true;
 }
 
@@ -183,34 +211,45 @@ static int64_t end_of_time(const struct prof_iteration *it)
     return it->from + it->time_ns;
 }
 
-/* The last moment that is not after `time`; the first one where all are. */
-static size_t moment_at(const struct sweep *sweep, int64_t time)
+/* An iteration has the difference of what is summed when it ends and when it begins. */
+static void sum_piece(struct work *w, struct sweep *sweep, const struct prof_piece *piece)
 {
-    size_t low;
-    PROF_FIND_FIRST(low, at, sweep->moments.count, sweep->moments.data[at] > time);
-    return low ? low - 1 : 0;
+    int64_t begin = piece->begin;
+    for (; sweep->at < sweep->moments.count; sweep->at++) {
+        const struct moment *moment = &sweep->moments.data[sweep->at];
+        int64_t *ns = w->rows[moment->iteration].ns;
+        if (moment->time >= piece->end)
+            break;
+        if (moment->time > begin) {
+            sweep->ns[piece->slice] += moment->time - begin;
+            begin = moment->time;
+        }
+        for (int s = 0; s < PROF_SLICES; s++)
+            ns[s] += moment->ends ? sweep->ns[s] : -sweep->ns[s];
+    }
+    sweep->ns[piece->slice] += piece->end - begin;
 }
 
-/* Pieces of a device do not overlap, and come nearly in order. */
+static void sum_gap(struct work *w, struct sweep *sweep)
+{
+    while (sweep->gap.count)
+        sum_piece(w, sweep, &sweep->gap.data[--sweep->gap.count]);
+}
+
+/* Pieces of a device do not overlap. They come in order, but for those of an idle gap, which come
+ * backwards. */
 static void add_piece(void *user, const struct prof_piece *piece)
 {
     struct work *w = user;
     struct sweep *sweep = &w->sweeps[piece->device];
-    const int64_t *moments = sweep->moments.data;
-    size_t count = sweep->moments.count;
-    if (!count)
-        return;
-    if (moments[sweep->at] > piece->begin ||
-        (sweep->at + 1 < count && moments[sweep->at + 1] <= piece->begin))
-        sweep->at = moment_at(sweep, piece->begin);
-    for (size_t k = sweep->at; k + 1 < count && moments[k] < piece->end; k++) {
-        int64_t begin = moments[k] > piece->begin ? moments[k] : piece->begin;
-        int64_t end = moments[k + 1] < piece->end ? moments[k + 1] : piece->end;
-        sweep->sums[k][piece->slice] += end > begin ? end - begin : 0;
-    }
+    if (sweep->gap.count && piece->begin >= sweep->gap.data[0].end)
+        sum_gap(w, sweep);
+    w->failed |= !prof_array_push(&sweep->gap, *piece);
 }
 
-static bool open_sweeps(struct work *w)
+PROF_ORDER(by_moment_time, struct moment, PROF_ASCENDING(time))
+
+static bool open_sweeps(struct work *w, struct prof_intervals *all)
 {
     size_t devices = w->facts->devices.count;
     w->sweeps = calloc(devices + 1, sizeof *w->sweeps);
@@ -218,76 +257,34 @@ static bool open_sweeps(struct work *w)
     for (size_t l = 0; ok && devices && l < w->lanes.count; l++) {
         const struct lane *lane = &w->lanes.data[l];
         struct sweep *sweep = &w->sweeps[lane->device];
-        for (size_t i = lane->from; ok && i < lane->to; i++)
-            ok = prof_array_push(&sweep->moments, w->it.list.data[i].from) &&
-                 prof_array_push(&sweep->moments, end_of_time(&w->it.list.data[i]));
+        for (size_t i = lane->from; ok && i < lane->to; i++) {
+            int64_t from = w->it.list.data[i].from, end = end_of_time(&w->it.list.data[i]);
+            ok = from >= end ||
+                 (prof_array_push(&sweep->moments, (struct moment){from, (uint32_t)i, false}) &&
+                  prof_array_push(&sweep->moments, (struct moment){end, (uint32_t)i, true}) &&
+                  prof_intervals_add(all, from, end));
+        }
     }
-    for (size_t d = 0; ok && d < devices; d++) {
-        struct sweep *sweep = &w->sweeps[d];
-        size_t kept = 0;
-        if (sweep->moments.count)
-            qsort(sweep->moments.data, sweep->moments.count, sizeof(int64_t), prof_ascending_int64);
-        for (size_t i = 0; i < sweep->moments.count; i++)
-            if (!kept || sweep->moments.data[i] != sweep->moments.data[kept - 1])
-                sweep->moments.data[kept++] = sweep->moments.data[i];
-        sweep->moments.count = kept;
-        sweep->sums = calloc(kept + 1, sizeof *sweep->sums);
-        ok = sweep->sums != NULL;
-    }
+    for (size_t d = 0; ok && d < devices; d++)
+        prof_array_sort(&w->sweeps[d].moments, by_moment_time);
+    prof_intervals_normalise(all);
     return ok;
-}
-
-/* From sums between the moments to sums before them; an iteration has the difference of two. */
-static void share_out_sweeps(struct work *w)
-{
-    size_t devices = w->facts->devices.count;
-    for (size_t d = 0; d < devices; d++) {
-        struct sweep *sweep = &w->sweeps[d];
-        int64_t before[PROF_SLICES] = {0};
-        for (size_t k = 0; k < sweep->moments.count; k++) {
-            for (int s = 0; s < PROF_SLICES; s++) {
-                int64_t here = sweep->sums[k][s];
-                sweep->sums[k][s] = before[s];
-                before[s] += here;
-            }
-        }
-    }
-    for (size_t l = 0; devices && l < w->lanes.count; l++) {
-        const struct lane *lane = &w->lanes.data[l];
-        const struct sweep *sweep = &w->sweeps[lane->device];
-        for (size_t i = lane->from; i < lane->to; i++) {
-            size_t from = moment_at(sweep, w->it.list.data[i].from);
-            size_t to = moment_at(sweep, end_of_time(&w->it.list.data[i]));
-            for (int s = 0; s < PROF_SLICES && to > from; s++)
-                w->rows[i].ns[s] = sweep->sums[to][s] - sweep->sums[from][s];
-        }
-    }
-}
-
-static void close_sweeps(struct work *w)
-{
-    for (size_t d = 0; w->sweeps && d < w->facts->devices.count; d++) {
-        prof_array_free(&w->sweeps[d].moments);
-        free(w->sweeps[d].sums);
-    }
-    free(w->sweeps);
 }
 
 static bool add_states(struct work *w)
 {
+    static const struct prof_piece end = {.begin = INT64_MAX, .end = INT64_MAX};
     struct prof_intervals all = {0};
-    bool ok = open_sweeps(w);
-    for (size_t i = 0; ok && i < w->it.list.count; i++) {
-        const struct prof_iteration *one = &w->it.list.data[i];
-        ok = prof_intervals_add(&all, one->from, end_of_time(one));
+    bool ok = open_sweeps(w, &all) && prof_facts_pieces(w->facts, &all, add_piece, w);
+    for (size_t d = 0; w->sweeps && d < w->facts->devices.count; d++) {
+        sum_gap(w, &w->sweeps[d]);
+        sum_piece(w, &w->sweeps[d], &end);
+        prof_array_free(&w->sweeps[d].moments);
+        prof_array_free(&w->sweeps[d].gap);
     }
-    prof_intervals_normalise(&all);
-    ok = ok && prof_facts_pieces(w->facts, &all, add_piece, w);
+    free(w->sweeps);
     prof_array_free(&all);
-    if (ok)
-        share_out_sweeps(w);
-    close_sweeps(w);
-    return ok;
+    return ok && !w->failed;
 }
 
 /* ---- rows and series ------------------------------------------------------------------------- */
@@ -315,7 +312,7 @@ static void fill_iteration_rows(struct work *w)
         for (int s = 0; s < PROF_SLICE_FIRST_IDLE; s++)
             row->device_ns += row->ns[s];
     }
-    qsort(w->rows, w->it.list.count, sizeof *w->rows, by_row_start);
+    prof_sort(w->rows, w->it.list.count, sizeof *w->rows, by_row_start);
     for (size_t i = 0; i < w->it.list.count; i++)
         w->rows[i].number = (int64_t)i + 1;
 }
@@ -393,7 +390,7 @@ static bool list_iterations(struct work *w, struct prof_iteration_list *list)
     if (!w->rows || !w->calls_of || !open_lanes(w))
         return false;
     walk_operations(w);
-    walk_calls(w);
+    count_iteration_waits(w);
     count_iteration_allocations(w);
     prof_iterations_time(&w->it);
     if (!unite_calls(w) || !add_states(w))

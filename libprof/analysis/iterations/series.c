@@ -60,25 +60,30 @@ static bool measure_drift(struct prof_iteration_series *series, struct prof_iter
     series->drift = NAN;
     if (count < PROF_LEAST_SIBLINGS + 1 || !(series->median_ns > 0))
         return true;
-    double *slopes = malloc(n * (n - 1) / 2 * sizeof *slopes);
-    if (!slopes)
-        return false;
     int64_t rising = 0;
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = i + 1; k < n; k++)
+            rising +=
+                PROF_COMPARE(rows[k * count / n]->duration_ns, rows[i * count / n]->duration_ns);
+    double size = (double)n, sigma = sqrt(size * (size - 1) * (2 * size + 5) / 18);
+    series->drift = 0;
+    if (fabs((double)rising) <= TREND_SIGMA * sigma)
+        return true;
+    double *slopes = malloc(n * (n - 1) / 2 * sizeof *slopes);
+    for (size_t i = 0; slopes && i < n; i++) {
         for (size_t k = i + 1; k < n; k++) {
             size_t a = i * count / n, b = k * count / n;
             double change = (double)rows[b]->duration_ns - (double)rows[a]->duration_ns;
             slopes[pairs++] = change / (double)(b - a);
-            rising += (change > 0) - (change < 0);
         }
     }
-    double size = (double)n, sigma = sqrt(size * (size - 1) * (2 * size + 5) / 18);
-    qsort(slopes, pairs, sizeof *slopes, prof_ascending_double);
-    double drift = slopes[(pairs - 1) / 2] * (double)(count - 1) / series->median_ns;
-    bool is_trend = fabs((double)rising) > TREND_SIGMA * sigma && fabs(drift) >= LEAST_DRIFT;
-    series->drift = is_trend ? drift : 0;
+    if (slopes) {
+        qsort(slopes, pairs, sizeof *slopes, prof_ascending_double);
+        double drift = slopes[(pairs - 1) / 2] * (double)(count - 1) / series->median_ns;
+        series->drift = fabs(drift) >= LEAST_DRIFT ? drift : 0;
+    }
     free(slopes);
-    return true;
+    return slopes != NULL;
 }
 
 /* ---- what comes back ------------------------------------------------------------------------- */

@@ -54,13 +54,26 @@ static bool has_explained(const struct prof_explaining *w, size_t series)
     return false;
 }
 
+#define NEAR (COMPARED + 1)
+
+/* The NEAR first ones of all, in order. */
+static void keep_nearest(struct near_median near[NEAR], size_t *count, struct near_median one)
+{
+    size_t at = *count < NEAR ? (*count)++ : NEAR;
+    for (; at && by_distance_of_median(&one, &near[at - 1]) < 0; at--)
+        if (at < NEAR)
+            near[at] = near[at - 1];
+    if (at < NEAR)
+        near[at] = one;
+}
+
 /* Those that are explained, and of their series those nearest the median, one more than are
  * compared: an iteration is not compared with itself. */
 static bool choose_dissected(struct prof_explaining *w)
 {
     const struct prof_iteration_list *list = w->list;
-    struct near_median *near = malloc((list->count + 1) * sizeof *near);
-    bool ok = near != NULL;
+    struct near_median near[NEAR];
+    bool ok = true;
     for (size_t s = 0; ok && s < list->series_count; s++) {
         size_t count = 0;
         if (!has_explained(w, s))
@@ -71,18 +84,16 @@ static bool choose_dissected(struct prof_explaining *w)
                 continue;
             if (is_explained(w, row))
                 ok = add_dissected(w, row, true);
+            double distance = fabs((double)row->duration_ns - list->series[s].median_ns);
             if (!row->warm_up)
-                near[count++] = (struct near_median){
-                    row, fabs((double)row->duration_ns - list->series[s].median_ns)};
+                keep_nearest(near, &count, (struct near_median){row, distance});
         }
-        qsort(near, count, sizeof *near, by_distance_of_median);
-        for (size_t i = 0, model = 0; ok && i < count && i <= COMPARED; i++) {
+        for (size_t i = 0, model = 0; ok && i < count; i++) {
             if (is_explained(w, near[i].row))
                 continue;
             ok = add_dissected(w, near[i].row, !model++);
         }
     }
-    free(near);
     return ok;
 }
 

@@ -58,7 +58,7 @@ static bool list_steps(const struct memory_work *w, struct samples *samples)
                 continue;
             struct prof_iteration *one = &samples->by_end[samples->steps++];
             *one = it->list.data[i];
-            one->phase = (uint32_t)p;
+            one->phase = p & INT32_MAX;
         }
         samples->first[p + 1] = samples->steps;
     }
