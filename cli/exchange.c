@@ -140,18 +140,17 @@ static int export_run(const struct cli_command *command, void *given,
 {
     const struct export_options *args = given;
     char newest[PATH_MAX];
-    int files = args->output ? operands->count : operands->count - 1;
-    if (files > 1)
+    const char *path = operands->values[0];
+    if (args->output && operands->count > 1)
         return cli_fail(CLI_USAGE, command->name, "OUT is named twice: give it once");
-    const char *output = args->output ? args->output : files < 0 ? NULL : operands->values[files];
+    const char *output = args->output || !path ? args->output : operands->values[1];
     if (!names_output(command, output))
         return CLI_USAGE;
-    const char *path = operands->values[0];
-    if (!files && is_capture_file(AT_FDCWD, output))
+    if (!path && is_capture_file(AT_FDCWD, output))
         return cli_fail(CLI_USAGE, command->name,
                         "no output file, and %s is a capture: name the file to write as well",
                         output);
-    if (!files) {
+    if (!path) {
         if (newest_capture(".", newest, err))
             return CLI_USAGE;
         path = newest;
@@ -164,11 +163,11 @@ static int export_run(const struct cli_command *command, void *given,
 const struct cli_command export_command = {
     .name = "export",
     .summary = "write a capture in the shape of another tool's files",
-    .operands = "[FILE] OUT",
+    .operands = "[FILE [OUT]]",
     .text = "Writes what a capture holds into a file, or a folder of files, of its own that other "
-            "tools can open. Without FILE: the newest capture of the current folder. What the "
-            "format cannot hold is left out, with a note. Traces and profiles for viewers are made "
-            "by `perfkit report`.",
+            "tools can open. Without FILE: the newest capture of the current folder, into the OUT "
+            "of -o. What the format cannot hold is left out, with a note. Traces and profiles for "
+            "viewers are made by `perfkit report`.",
     .options = export_options,
     CLI_OPTIONS_ARE(export_options, 0),
     .examples = export_examples,

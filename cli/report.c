@@ -76,7 +76,7 @@ static const struct cli_option report_options[] = {
     CLI_OPTION(report_options, weight, "weight", 0, CHOICE, "BY",
                "what --flamegraph weighs stacks by: time on the device; time of kernels alone; "
                "bytes of memcpys and memsets; count of operations; idle, the time that the device "
-               "had waited for them; bytes held at the peak of memory; bytes allocated; of "
+               "had waited for them; bytes live at the peak of memory; bytes allocated; of "
                "--cpu-sample the threads' time on cpu or blocked",
                .fallback = "time", .words = weight_words),
     CLI_OPTION(report_options, speedscope, "speedscope", 0, FILE, "OUT",

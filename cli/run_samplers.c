@@ -334,8 +334,17 @@ static bool hand_over_stalls(const struct run *run, char *text, size_t size)
     return !period || (size_t)snprintf(text, size, ",stalls=%d", __builtin_ctz(period)) < size;
 }
 
-const struct run_feature run_stalls = {
-    .name = "stalls", .check = check_stalls_options, .hand_over = hand_over_stalls};
+static bool note_stalls(const struct run *run, char *text, size_t size)
+{
+    snprintf(text, size, "instructions of CUDA's kernels are sampled every %s cycles",
+             prof_count(run->options.stalls).text);
+    return run->options.stalls;
+}
+
+const struct run_feature run_stalls = {.name = "stalls",
+                                       .check = check_stalls_options,
+                                       .hand_over = hand_over_stalls,
+                                       .note = note_stalls};
 
 /* ---- --cpu-sample ---------------------------------------------------------------------------- */
 

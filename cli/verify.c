@@ -284,7 +284,9 @@ static void read_score(struct score_log *log, cJSON *line)
                             .after_ns = prof_document_real(line, "after_ns"),
                             .predicted_ns = prof_document_real(line, "predicted_ns"),
                             .saved_ns = prof_document_real(line, "saved_ns")};
-    row->ratio = row->predicted_ns > 0 ? row->saved_ns / row->predicted_ns : NAN;
+    if (row->predicted_ns <= 0) /* of an earlier version: nothing was predicted */
+        row->predicted_ns = NAN;
+    row->ratio = row->saved_ns / row->predicted_ns;
     cJSON_ArrayForEach(finding, findings)
     {
         const char *verdict = prof_document_text(finding, "verdict");

@@ -59,7 +59,7 @@ struct prof_report_holder {
 
 struct prof_report_memory {
     struct prof_memory_profile profile;
-    struct prof_memory_site *held;  /* alive at the peak, by bytes */
+    struct prof_memory_site *held;  /* live at the peak, by bytes */
     struct prof_memory_site *kept;  /* never freed: leaks first, by growth; then by bytes */
     struct prof_memory_site *brief; /* by the time of their calls, then by number */
     size_t held_count, kept_count, brief_count;

@@ -67,9 +67,9 @@ static const struct prof_report_table alive_table = {
     .name = "alive",
     .part = PROF_PART_MEMORY,
     .part_order = 1,
-    .title = "Allocated at the peak",
+    .title = "Live allocations at peak",
     .none = "nothing was allocated",
-    .help = "The largest allocations that were alive when memory was at its peak.",
+    .help = "The largest allocations that were live when memory was at its peak.",
     .columns = alive_columns,
     .row_bytes = sizeof(struct prof_allocation)};
 

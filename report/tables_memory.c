@@ -114,7 +114,7 @@ static const struct prof_report_column place_columns[] = {
     COMPUTED("capacity_share", "Of device", SHARE, 4, memory_site_share),
     INT64("peak_ns", "At", MOMENT, 3, prof_memory_place, peak_ns),
     USE(prof_memory_place, "held_bytes", "At device's peak", BYTES, 6, held_bytes),
-    USE(prof_memory_place, "held_count", "Blocks held", COUNT, 0, held_count),
+    USE(prof_memory_place, "held_count", "Live blocks", COUNT, 0, held_count),
     USE(prof_memory_place, "count", "Allocations", COUNT, 1, count),
     USE(prof_memory_place, "bytes", "Allocated", BYTES, 2, bytes),
     USE(prof_memory_place, "kept_count", "Blocks kept", COUNT, 0, kept_count),
@@ -267,7 +267,7 @@ static struct prof_report_value holder_share(const struct prof_report_data *data
 
 static const struct prof_report_column holder_columns[] = {
     INDIRECT(INT64, "time_ns", "At", MOMENT, 1, prof_report_holder, failure, time_ns),
-    INT64("bytes", "Held", BYTES, 1, prof_report_holder, bytes),
+    INT64("bytes", "Live", BYTES, 1, prof_report_holder, bytes),
     COMPUTED("share", "Share", SHARE, 1, holder_share),
     INDIRECT(STRING, "kind", "Memory", WORD, 2, prof_report_holder, site, kind_text),
     INDIRECT(STRING, "path", "Call path", NAME, 0, prof_report_holder, site, path),
@@ -341,9 +341,9 @@ static const struct prof_report_table holders_table = {
 static const struct prof_report_table held_table = {
     .name = "held",
     .part = PROF_PART_MEMORY,
-    .title = "Held at the peak",
+    .title = "Live at peak",
     .none = "nothing",
-    .help = "By call path: what was alive when its device's memory was fullest.",
+    .help = "By call path: what was live when its device's memory was fullest.",
     .name_cells = PATHS,
     .screen_rows = 12,
     USAGE_ROWS(prof_memory_site, held, held, held_count),

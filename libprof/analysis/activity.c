@@ -49,7 +49,7 @@ static bool add_activity_row(void *user, const struct prof_event_row *row)
     g->count++;
     if (row->duration_ns == PROF_UNKNOWN)
         g->moments++;
-    prof_measure(&w->groups, &g->duration, row->duration_ns);
+    prof_measure_event(&w->groups, &g->duration, row);
     prof_add_known(&g->bytes, row->bytes);
     prof_add_known(&g->faults, row->faults);
     return true;
@@ -246,7 +246,7 @@ static bool add_call_row(void *user, const struct prof_event_row *row)
         g->failed++;
     if (row->duration_ns == PROF_UNKNOWN)
         g->unfinished++;
-    prof_measure(&w->groups, &g->duration, row->duration_ns);
+    prof_measure_event(&w->groups, &g->duration, row);
     return true;
 }
 

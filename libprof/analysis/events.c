@@ -279,6 +279,7 @@ static bool complete_event_row(struct prof_event_cursor *c, struct prof_event_ro
         !scope || ((!c->query.mark || !excluded(scope, row->kind)) && row_in_scope(scope, row));
     if (!row->in_scope && !c->query.mark)
         return false;
+    row->within_ns = prof_scope_within(scope, row->start_ns, row->duration_ns);
     if (c->capture->has_other_configs && row->kind == PROF_OP_KERNEL) {
         const struct prof_config *config = prof_config(c->capture, row->config);
         row->config = config ? config->id : row->config;

@@ -165,6 +165,7 @@ struct prof_event_row {
     enum prof_op_kind kind;
     int64_t id;
     int64_t start_ns, duration_ns;
+    int64_t within_ns; /* of duration_ns, what lies before the end of the query's time */
     int64_t stream, thread, process, device, context;
     int64_t name;             /* string id: of a range, of the call of everything else */
     int64_t lead_ns, call_ns; /* column api_lead; start of the call */

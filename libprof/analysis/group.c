@@ -146,11 +146,11 @@ enum prof_status prof_scan(struct prof_capture *capture, const char *sql,
     return prof_query_end(capture, row, err);
 }
 
-static int64_t row_duration_sum(const struct prof_row_shape *shape, const char *row)
+static struct prof_spread row_duration(const struct prof_row_shape *shape, const char *row)
 {
     struct prof_spread duration;
     memcpy(&duration, row + shape->duration, sizeof duration);
-    return duration.sum;
+    return duration;
 }
 
 int64_t prof_finish_rows(const struct prof_row_shape *shape, void *rows, size_t count,
@@ -159,10 +159,10 @@ int64_t prof_finish_rows(const struct prof_row_shape *shape, void *rows, size_t 
     char *row = rows;
     int64_t listed = 0;
     for (size_t i = 0; i < count; i++)
-        listed = prof_add(listed, row_duration_sum(shape, row + i * shape->bytes));
+        listed = prof_add(listed, row_duration(shape, row + i * shape->bytes).sum);
     for (size_t i = 0; i < count; i++, row += shape->bytes) {
-        double share = prof_share(row_duration_sum(shape, row), listed);
-        double wall_share = prof_share(row_duration_sum(shape, row), wall_ns);
+        double share = prof_share(row_duration(shape, row).sum, listed);
+        double wall_share = prof_share(row_duration(shape, row).within, wall_ns);
         memcpy(row + shape->share, &share, sizeof share);
         memcpy(row + shape->wall_share, &wall_share, sizeof wall_share);
     }
@@ -339,6 +339,7 @@ struct prof_spread prof_gather_result(struct prof_gather *g)
 {
     struct prof_spread s = {.count = g->count,
                             .sum = g->sum,
+                            .within = g->within,
                             .min = PROF_UNKNOWN,
                             .max = PROF_UNKNOWN,
                             .mean = NAN,

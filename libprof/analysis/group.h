@@ -4,6 +4,8 @@
 #define PERFKIT_ANALYSIS_GROUP_H
 
 #include "libprof/analysis/capture.h"
+#include "libprof/analysis/events.h"
+#include "libprof/base/saturate.h"
 #include "libprof/include/prof.h"
 #include "libprof/include/prof_summaries.h"
 
@@ -49,6 +51,7 @@ struct prof_spread_budget {
 struct prof_gather {
     int64_t count, min, max;
     int64_t sum;
+    int64_t within;  /* prof_spread.within: prof_measure_event adds to it */
     double mean, m2; /* Welford's running mean and sum of squared differences */
     int64_t *values; /* `count` of them, NULL once in the histogram */
     size_t capacity;
@@ -109,6 +112,15 @@ static inline void prof_measure(struct prof_groups *groups, struct prof_gather *
 {
     if (value != PROF_UNKNOWN)
         prof_gather_add(measure, &groups->budget, value);
+}
+
+/* The same of an event's duration. */
+static inline void prof_measure_event(struct prof_groups *groups, struct prof_gather *measure,
+                                      const struct prof_event_row *row)
+{
+    prof_measure(groups, measure, row->duration_ns);
+    if (row->duration_ns != PROF_UNKNOWN)
+        measure->within = prof_add(measure->within, row->within_ns);
 }
 
 /* The groups as an array that is the caller's to free; none are left. Without measures only. */

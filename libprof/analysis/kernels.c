@@ -130,6 +130,7 @@ static enum prof_status summarise_sums(struct prof_capture *capture,
             .library = prof_library_text(prof_name_library(s->config ? s->config->name : NULL)),
             .duration_ns = {.count = s->count,
                             .sum = s->sum_ns,
+                            .within = s->sum_ns,
                             .min = s->min_ns,
                             .max = s->max_ns,
                             .mean = s->count ? (double)s->sum_ns / (double)s->count : NAN,
@@ -234,7 +235,7 @@ static bool add_kernel_execution(void *user, const struct prof_event_row *row)
         g->unfinished++;
         return true;
     }
-    prof_measure(&w->groups, &g->duration, row->duration_ns);
+    prof_measure_event(&w->groups, &g->duration, row);
     const int64_t delays[] = {row->queue_delay_ns, row->submit_delay_ns, row->lead_ns,
                               row->call_duration_ns};
     struct prof_gather *gathers[] = {&g->queue, &g->submit, &g->launch, &g->api};

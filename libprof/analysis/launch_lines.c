@@ -12,10 +12,10 @@
 struct line_work {
     int64_t stack;
     bool backward;
-    uint32_t name;    /* number of it */
-    const char *text; /* itself */
-    int64_t count, ns, bytes;
-    uint32_t row; /* at the end */
+    uint32_t name;                    /* number of it */
+    const char *text;                 /* itself */
+    int64_t count, ns, within, bytes; /* within: as in prof_event_row */
+    uint32_t row;                     /* at the end */
 };
 
 struct work {
@@ -132,6 +132,7 @@ static bool add_launched_operation(void *user, const struct prof_event_row *op)
         return false;
     work->count++;
     work->ns = prof_add(work->ns, ns);
+    work->within = prof_add(work->within, op->within_ns < ns ? op->within_ns : ns);
     if (op->bytes != PROF_UNKNOWN)
         work->bytes = prof_add(work->bytes, op->bytes);
     return true;
@@ -177,6 +178,7 @@ static bool add_line_work_to_rows(struct work *w, struct line_work *work)
         return false;
     row->count += work->count;
     row->device_ns = prof_add(row->device_ns, work->ns);
+    row->wall_share += (double)work->within; /* divided by the wall time at the end */
     row->bytes = prof_add(row->bytes, work->bytes);
     work->row = (uint32_t)(row - (struct prof_launch_line *)prof_group_at(&w->rows, 0)) + 1;
     return true;
@@ -232,7 +234,7 @@ static void finish_launch_lines(struct work *w, const struct prof_filter *filter
         qsort(result->rows, result->count, sizeof *result->rows, by_launch_line_time);
     for (size_t i = 0; i < result->count; i++) {
         result->rows[i].share = prof_share(result->rows[i].device_ns, result->device_ns);
-        result->rows[i].wall_share = prof_share(result->rows[i].device_ns, wall_ns);
+        result->rows[i].wall_share = prof_share((int64_t)result->rows[i].wall_share, wall_ns);
     }
 }
 

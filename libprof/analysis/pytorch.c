@@ -18,6 +18,7 @@
 struct torch_work {
     uint32_t place; /* of the first of its operations that has one, or NO_PLACE */
     int64_t forward_ns, backward_ns, forward_operations, backward_operations;
+    int64_t within;  /* as in prof_event_row, of both */
     double flop;     /* of the counted operators whose work is its */
     int64_t flop_ns; /* device time of those; 0 = none is counted */
     bool credited;   /* its own FLOP */
@@ -86,6 +87,7 @@ static bool take_operation(void *user, const struct prof_event_row *op)
     struct torch_work *found = &w->operators[at];
     int64_t *sum = backward ? &found->backward_ns : &found->forward_ns;
     *sum = prof_add(*sum, op->duration_ns);
+    found->within = prof_add(found->within, op->within_ns);
     (*(backward ? &found->backward_operations : &found->forward_operations))++;
     if (!backward && found->place == NO_PLACE)
         found->place = python_location(w, op->stack);
@@ -168,6 +170,7 @@ static bool add_rows(struct work *w)
         row->calls++;
         row->forward_ns = prof_add(row->forward_ns, op->forward_ns);
         row->backward_ns = prof_add(row->backward_ns, op->backward_ns);
+        row->wall_share += (double)op->within; /* divided by the wall time at the end */
         row->forward_operations += op->forward_operations;
         row->backward_operations += op->backward_operations;
         if (op->flop_ns > 0) {
@@ -200,7 +203,8 @@ static void finish_pytorch(struct work *w, const struct prof_filter *filter,
     result->wall_ns = prof_wall_ns(w->capture, filter);
     for (size_t i = 0; i < result->count; i++) {
         result->rows[i].share = prof_share(total_of(&result->rows[i]), result->listed_ns);
-        result->rows[i].wall_share = prof_share(total_of(&result->rows[i]), result->wall_ns);
+        result->rows[i].wall_share =
+            prof_share((int64_t)result->rows[i].wall_share, result->wall_ns);
     }
 }
 
@@ -325,7 +329,8 @@ static bool add_inputs(void *user, sqlite3_stmt *row)
 }
 
 /* What the operator computed, worked out once for all calls of that name with those inputs. */
-static uint32_t operator_work(struct prof_torch *t, const struct prof_event_row *row, const char *name)
+static uint32_t operator_work(struct prof_torch *t, const struct prof_event_row *row,
+                              const char *name)
 {
     const uint64_t *known = prof_map_get(&t->inputs, (uint64_t)row->id);
     uint64_t inputs = known ? *known : 0;
@@ -387,8 +392,8 @@ static void number_engine(struct prof_torch *t, uint32_t parent, int64_t sequenc
         outer->sequence = sequence;
 }
 
-/* Of operators within each other the innermost counts whose FLOP are known: linear calls addmm, with
- * the types that autocast chose. Outer ranges have lower numbers. */
+/* Of operators within each other the innermost counts whose FLOP are known: linear calls addmm,
+ * with the types that autocast chose. Outer ranges have lower numbers. */
 static void count_operators(struct prof_torch *t)
 {
     for (size_t i = t->operators.count; i-- > 0;) {
@@ -522,8 +527,7 @@ enum prof_torch_part prof_torch_find(struct prof_torch *t, int64_t thread, int64
 
 uint32_t prof_torch_product(struct prof_torch *t, int64_t thread, int64_t call_ns)
 {
-    struct prof_range_thread *lanes =
-        t->inputs.count ? prof_range_thread(&t->index, thread) : NULL;
+    struct prof_range_thread *lanes = t->inputs.count ? prof_range_thread(&t->index, thread) : NULL;
     uint32_t innermost = PROF_NO_RANGE;
     for (size_t i = 0; lanes && i < lanes->lanes.count; i++) {
         uint32_t at = prof_range_at(&t->index, &lanes->lanes.data[i], call_ns);

@@ -115,6 +115,8 @@ static bool sum_range_work(struct work *w)
             g->open++;
         } else {
             prof_gather_add(&g->duration, &w->budget, length);
+            g->duration.within = prof_add(g->duration.within,
+                                          prof_scope_within(&w->ranges.scope, node->begin, length));
             g->self_ns = prof_add(g->self_ns, length);
             if (!add_energy_time(w, g, node))
                 return false;
@@ -162,7 +164,7 @@ static bool make_range_rows(struct work *w, struct prof_range_summary *result)
     for (size_t i = 0; i < result->count; i++) {
         struct prof_range_row *r = &result->rows[i];
         r->share = prof_share(r->duration_ns.sum, result->listed_ns);
-        r->wall_share = prof_share(r->duration_ns.sum, result->wall_ns);
+        r->wall_share = prof_share(r->duration_ns.within, result->wall_ns);
     }
     qsort(result->rows, result->count, sizeof *result->rows, by_range_sum);
     return true;

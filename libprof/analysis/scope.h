@@ -37,6 +37,17 @@ static inline bool prof_scope_time(const struct prof_scope *scope, int64_t start
            (start_ns >= scope->begin_ns && start_ns < scope->end_ns && start_ns != PROF_UNKNOWN);
 }
 
+/* Of an event of the range, which its call may have put there, what lies before the range's end;
+ * NULL = no range. */
+static inline int64_t prof_scope_within(const struct prof_scope *scope, int64_t start_ns,
+                                        int64_t duration_ns)
+{
+    if (!scope || !scope->by_time || duration_ns == PROF_UNKNOWN || start_ns == PROF_UNKNOWN)
+        return duration_ns;
+    int64_t left = start_ns < scope->end_ns ? prof_subtract(scope->end_ns, start_ns) : 0;
+    return duration_ns < left ? duration_ns : left;
+}
+
 /* Rows of the same pid on the same host. */
 bool prof_same_process(const struct prof_capture *capture, int64_t wanted, int64_t its);
 

@@ -89,7 +89,7 @@ static bool add_transfer_row(void *user, const struct prof_event_row *row)
         g->unfinished++;
         return true;
     }
-    prof_measure(&w->groups, &g->duration, row->duration_ns);
+    prof_measure_event(&w->groups, &g->duration, row);
     if (prof_copy_moves(w->capture, g->kind, row->stream))
         add_transfer_rate(w, g, row->bytes, row->duration_ns);
     return true;

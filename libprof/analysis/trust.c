@@ -460,6 +460,20 @@ static enum prof_status state_stalls(struct work *w, struct prof_error *err)
                   "less often, as with --stalls=%lld",
                   name.text, prof_count(full).text, full == 1 ? "" : "s", longer);
     }
+    PROF_TRY(prof_query_end(w->capture, row, err));
+    PROF_TRY(prof_query(
+        w->capture,
+        "SELECT EXISTS(SELECT 1 FROM capture_health WHERE subject='collector' AND item LIKE 'cuda "
+        "%') FROM capture_health WHERE subject='collector' AND item='stalls' AND NOT EXISTS(SELECT "
+        "1 FROM stall_context WHERE samples>0) AND NOT EXISTS(SELECT 1 FROM capture_health WHERE "
+        "subject='collector' AND item='counters degraded') LIMIT 1",
+        &row, err));
+    enum prof_state now = w->capture->info.state;
+    if (prof_row(row) && now != PROF_STATE_RECORDING && now != PROF_STATE_CLOSING)
+        state(w, PROF_HEALTH_stalls_none, 0, "no instructions were sampled (--stalls): %s",
+              sqlite3_column_int(row, 0)
+                  ? "no sample fell on a recorded kernel of CUDA; sample more often"
+                  : "only kernels of CUDA are sampled, and no process started CUDA");
     return prof_query_end(w->capture, row, err);
 }
 

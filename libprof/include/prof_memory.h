@@ -129,7 +129,7 @@ enum prof_memory_verdict {
  * are never kept or leaked: no call can free them. */
 struct prof_memory_use {
     int64_t count, bytes;           /* allocations, and their sizes together */
-    int64_t held_count, held_bytes; /* alive at the peak of the device */
+    int64_t held_count, held_bytes; /* live at the peak of the device */
     int64_t kept_count, kept_bytes; /* never freed; of a call path that leaks, also what was freed
                                        only when the last step was over */
     /* Churn: freed in the step that made it or within PROF_MEMORY_BRIEF_NS, and the host's time in
@@ -231,7 +231,7 @@ struct prof_memory_driver {
 struct prof_memory_profile {
     struct prof_memory_place *places; /* by peak, largest first; kinds after their device */
     size_t place_count;
-    struct prof_memory_site *sites; /* by bytes held at the peak, then by bytes */
+    struct prof_memory_site *sites; /* by bytes live at the peak, then by bytes */
     size_t site_count;
     struct prof_memory_failure *failures; /* the first ones, in order of time */
     size_t failure_count;
@@ -240,7 +240,7 @@ struct prof_memory_profile {
     size_t driver_count;
     struct prof_pool *pools; /* as prof_pool_summary */
     size_t pool_count;
-    struct prof_flame tree;        /* self: bytes held at the peak; bytes, count: all allocations */
+    struct prof_flame tree;        /* self: bytes live at the peak; bytes, count: all allocations */
     struct prof_phase_row *phases; /* as those of findings */
     size_t phase_count;
     int64_t steps;         /* iterations after warm-up, of all phases; 0 = nothing repeats */

@@ -46,6 +46,7 @@ void prof_histogram_free(struct prof_histogram *histogram);
 struct prof_spread {
     int64_t count;
     int64_t sum;      /* saturates at INT64_MAX */
+    int64_t within;   /* of a sum of durations, what lies before the end of the filter's time */
     int64_t min, max; /* PROF_UNKNOWN when count is 0; then the doubles are NaN */
     double mean, median, p95, p99, stddev;
     double quantile_error;
@@ -68,8 +69,9 @@ struct prof_kernel_row {
     struct prof_histogram histogram; /* of the same durations, ns */
     int64_t unfinished;              /* started or not, no end seen; not in duration_ns */
     int64_t failed;
-    double share;      /* of the sum over all rows */
-    double wall_share; /* sum over prof_wall_ns: above 1 when kernels overlap */
+    double share; /* of the sum over all rows */
+    double
+        wall_share; /* sum within the filter's time over prof_wall_ns: above 1 when they overlap */
     /* Medians, NaN where no event has them: */
     double queue_delay_ns;  /* enqueued to started, as the device or driver reports */
     double submit_delay_ns; /* handed to the device to started */

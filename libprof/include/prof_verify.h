@@ -55,7 +55,7 @@ struct prof_verify {
     struct prof_verify_side sides[2]; /* before, after */
     size_t phases;                    /* that the rows are about: of the run that has more */
     double predicted_ns; /* by which the bounds of what is gone and partly gone are less in the
-                            phase whose iterations are compared */
+                            phase whose iterations are compared; NaN = nothing was predicted */
     double saved_ns, saved_low_ns, saved_high_ns; /* of the median iteration, with its 95 % interval
                                                      (both sides' combined); NaN */
     const char *why_none; /* why findings are not compared; static; NULL = they are */

@@ -86,6 +86,7 @@ enum prof_health_level {
     X(budget_unknown, WARNING, "overhead", "unknown", "the cost of recording was not measured, so it may exceed --overhead=PERCENT", "a longer run, with NVTX ranges that repeat") \
     X(stalls_dropped, WARNING, NULL, NULL, "samples of instructions that the hardware dropped, or for which there was no room", "sample less often: --stalls=PERIOD") \
     X(stalls_full, WARNING, NULL, NULL, "the hardware's buffer for samples of instructions was full", "as for stalls_dropped") \
+    X(stalls_none, WARNING, NULL, NULL, "--stalls sampled no instruction", "the note says why") \
     X(capture_filtered, NOTE, NULL, NULL, "only kernels of a filter have rows, as requested", "")
 /* clang-format on */
 

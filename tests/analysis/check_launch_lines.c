@@ -66,6 +66,10 @@ START_TEST(a_function_that_only_launches_gives_way)
     ck_assert_str_eq(main_line->work, "alpha");
     ck_assert_int_eq(main_line->work_ns, 7);
     prof_launch_lines_free(&lines);
+    ck_ok(prof_launch_lines(c, &(struct prof_filter){.end_ns = 1025}, &lines, &err));
+    ck_assert_int_eq(lines.rows[0].device_ns, 100);
+    ck_near(lines.rows[0].wall_share, 25.0 / 1025);
+    prof_launch_lines_free(&lines);
     prof_close(c);
 }
 END_TEST

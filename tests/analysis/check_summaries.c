@@ -102,6 +102,39 @@ START_TEST(kernels_in_a_filter)
 }
 END_TEST
 
+/* What goes on after the end of the time that was chosen counts whole, but its share of that time
+ * has what lies in it only. */
+START_TEST(shares_of_a_chosen_time)
+{
+    struct prof_capture *c = fixture_with_base(
+        "INSERT INTO kernel(start, duration, stream, config, thread, api_name, api_lead, "
+        "api_duration) VALUES(200, 9000, 1, 1, 1, 1, 100, 5000), (1200, 50, 1, 1, 1, 1, 1000, 20);"
+        "INSERT INTO transfer(start, duration, stream, bytes, kind) VALUES(300, 9000, 1, 64, 1);"
+        "INSERT INTO sync(start, duration, kind, thread) VALUES(400, 9000, 3, 1);"
+        "INSERT INTO range(start, duration, thread, name) VALUES(500, 9000, 1, 1);"
+        "INSERT INTO overhead(start, duration, kind, thread) VALUES(600, 9000, 1, 1)");
+    const struct prof_filter filter = {.begin_ns = 100, .end_ns = 1100};
+#define SHARE_IS(function, more, expected)                                                         \
+    {                                                                                              \
+        struct function s;                                                                         \
+        ck_ok(function(c, &filter, more &s, &err));                                                \
+        ck_assert_uint_eq(s.count, 1);                                                             \
+        ck_near(s.rows[0].wall_share, expected);                                                   \
+        ck_assert_int_ge(s.rows[0].duration_ns.sum, 5020); /* whole */                             \
+        function##_free(&s);                                                                       \
+    }
+#define BY_NAME PROF_BY_NAME,
+#define OVERHEAD PROF_ACTIVITY_OVERHEAD,
+    SHARE_IS(prof_kernel_summary, BY_NAME, 0.9) /* the second one ran after it */
+    SHARE_IS(prof_api_summary, , 1.02)          /* two at once, one of them to the end */
+    SHARE_IS(prof_transfer_summary, , 0.8)
+    SHARE_IS(prof_sync_summary, , 0.7)
+    SHARE_IS(prof_range_summary, , 0.6)
+    SHARE_IS(prof_activity_summary, OVERHEAD, 0.5)
+    prof_close(c);
+}
+END_TEST
+
 START_TEST(kernels_without_what_they_refer_to)
 {
     struct prof_capture *c =
@@ -374,7 +407,8 @@ START_TEST(each_reads_one_state)
 END_TEST
 
 CHECK_MAIN_LOOPS("summaries", {kernels_by_name, 1}, {kernels_by_configuration, 1},
-                 {kernels_in_a_filter, 1}, {kernels_without_what_they_refer_to, 1},
-                 {transfers_by_kind, 1}, {maps_that_move_nothing_have_no_rate, 1},
-                 {transfers_by_size, 1}, {calls_by_name, 1}, {waits_by_kind, 1},
-                 {rollup_rows_add_up, 1}, {each_reads_one_state, 3})
+                 {kernels_in_a_filter, 1}, {shares_of_a_chosen_time, 1},
+                 {kernels_without_what_they_refer_to, 1}, {transfers_by_kind, 1},
+                 {maps_that_move_nothing_have_no_rate, 1}, {transfers_by_size, 1},
+                 {calls_by_name, 1}, {waits_by_kind, 1}, {rollup_rows_add_up, 1},
+                 {each_reads_one_state, 3})

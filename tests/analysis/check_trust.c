@@ -151,6 +151,41 @@ START_TEST(a_death_without_a_last_flush_is_a_risk)
 }
 END_TEST
 
+/* --stalls of a program that uses OpenCL only, or of kernels that are too short. */
+START_TEST(stalls_that_sampled_nothing_say_why)
+{
+    static const struct {
+        const char *more, *words;
+    } cases[] = {
+        {"", "no instructions were sampled (--stalls): only kernels of CUDA are sampled, and no "
+             "process started CUDA"},
+        {", (1, 'collector', 'cuda running', 12080)",
+         "no sample fell on a recorded kernel of CUDA"},
+        {", (1, 'collector', 'counters degraded', NULL)", NULL}, /* that is the reason */
+        {"; INSERT INTO stall_context(process, samples) VALUES(1, 5)", NULL},
+        {"; UPDATE capture SET state='recording'", NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char sql[400];
+        struct prof_trust t;
+        snprintf(sql, sizeof sql,
+                 "DELETE FROM capture_health; INSERT INTO capture_health(process, subject, item, "
+                 "value) VALUES(NULL, 'collector', 'stalls', NULL)%s",
+                 cases[i].more);
+        struct prof_capture *c = fixture_with_base(sql);
+        ck_ok(prof_trust(c, &t, &err));
+        bool said = false;
+        for (size_t k = 0; k < t.statement_count; k++)
+            said |= !strcmp(t.statements[k].code, "stalls_none");
+        ck_assert_int_eq(said, cases[i].words != NULL);
+        if (said)
+            ck_assert_int_eq(statement(&t, cases[i].words)->level, PROF_TRUST_WARNING);
+        prof_trust_free(&t);
+        prof_close(c);
+    }
+}
+END_TEST
+
 /* How the process ended makes no difference: a launch has a device record, and one that is counted
  * without it is missing. A call that did not return is no loss, but is counted. */
 START_TEST(calls_without_records_are_counted)
@@ -306,4 +341,4 @@ CHECK_MAIN("trust", a_balanced_capture_is_complete, a_remainder_or_a_drop_is_a_l
            what_was_recorded_without_being_counted_is_unknown, statements_are_graded,
            calls_without_records_are_counted, what_was_not_counted_is_not_complete,
            an_unfinished_capture_is_incomplete, a_death_without_a_last_flush_is_a_risk,
-           every_code_is_shown, earlier_rows_get_codes)
+           every_code_is_shown, earlier_rows_get_codes, stalls_that_sampled_nothing_say_why)

@@ -398,6 +398,12 @@ class Stalls(replay.Case):
         db = self.stalls(script([[PLAIN]]), options=())
         self.assertEqual(self.later_count(db, "stall"), 0)
 
+    def test_program_without_cuda(self):
+        """The report says that nothing was sampled, and why."""
+        run = self.record("true", options=["--stalls"])
+        said = b"no instructions were sampled (--stalls): only kernels of CUDA are sampled, and no process started CUDA"
+        self.assertIn(said, b" ".join(self.perfkit("report", run.capture).out.split()))
+
 
 if __name__ == "__main__":
     replay.run_side_by_side(2)

@@ -100,7 +100,7 @@ class Memory(e2e.Case):
             self.assertRegex(csv, r"kept,%s,[0-9.]+,%d,%d," % (row["verdict"], row["kept_bytes"],
                                                               row["kept_count"]))
         markdown = self.perfkit("report", capture, "--memory", "--format", "markdown")
-        self.assertIn("## Held at the peak", markdown.out.decode())
+        self.assertIn("## Live at peak", markdown.out.decode())
         both = self.perfkit("report", capture, "--memory", "--stats", "cuda_api_sum")
         self.assertEqual(both.status, 2)
 

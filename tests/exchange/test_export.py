@@ -294,13 +294,19 @@ class Files(unittest.TestCase):
             self.assertIn(said, done.stderr)
 
     def test_a_capture_alone_is_what_to_read(self):
-        only = os.path.join(work, "only.sqlite")
+        """Also where there is none of that name: a slip in it must not become the output of the newest capture."""
+        folder = os.path.join(work, "alone")
+        os.mkdir(folder)
+        only = os.path.join(folder, "only.sqlite")
         shutil.copy(CAPTURES["normal"], only)
-        for words in ((only, "--force"), ("-o", only, "--force")):
-            done = run(*words)
+        for words, said in (((only, "--force"), "no output file: "), (("typo.sqlite",), "no output file: "),
+                            (("-o", only, "--force"), "no output file, and " + only)):
+            done = run(*words, cwd=folder)
             self.assertEqual(done.returncode, 2)
-            self.assertIn("no output file, and " + only, done.stderr)
+            self.assertIn(said, done.stderr)
+            self.assertEqual(os.listdir(folder), ["only.sqlite"])
             self.assertGreater(one(only, "SELECT count(*) FROM kernel"), 0)
+        self.assertEqual(run("-o", "newest", cwd=folder).returncode, 0)
 
     def test_never_over_itself(self):
         before = os.stat(CAPTURES["normal"]).st_size

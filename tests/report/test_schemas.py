@@ -145,7 +145,20 @@ with sqlite3.connect("unfinished.sqlite") as copy, sqlite3.connect("normal.sqlit
 copy.close()
 unfinished = run("verify", "normal.sqlite", "unfinished.sqlite", "--json", statuses=(3,))
 assert unfinished["after"]["recording"] and unfinished["why_none"] == "the capture after is still being recorded", unfinished
-check("verify.json", run("verify", "normal.sqlite", "normal.sqlite", "--json"), "verify")
+same = run("verify", "normal.sqlite", "normal.sqlite", "--json")
+check("verify.json", same, "verify")
+assert same["predicted_ns"] is None, same  # no finding is gone: not available, not 0
+with sqlite3.connect("faster.sqlite") as copy, sqlite3.connect("normal.sqlite") as original:
+    original.backup(copy)
+    for table, in copy.execute("SELECT m.name FROM sqlite_schema m JOIN pragma_table_info(m.name) c WHERE m.type = 'table' "
+                               "AND c.name IN ('start', 'duration') GROUP BY 1 HAVING count(*) = 2").fetchall():
+        copy.execute(f'UPDATE "{table}" SET start = start / 2, duration = duration / 2')
+copy.close()
+for runs, change in ((("normal", "faster"), "Saved      550 us per iteration (44.0 %), 95 %: 550 us to 550 us"),
+                     (("faster", "normal"), "Added      550 us per iteration (78.6 %), 95 %: 550 us to 550 us"),
+                     (("normal", "normal"), "Change     0 ns less per iteration (0.0 %), within the noise, 95 %: -0 ns to +0 ns")):
+    said = subprocess.run([perfkit, "verify", *(name + ".sqlite" for name in runs)], check=True, capture_output=True, text=True).stdout
+    assert said.splitlines()[1] == change, said
 if os.path.exists("scores.jsonl"):
     os.unlink("scores.jsonl")
 for after, status in (("normal.sqlite", 0), ("normal.sqlite", 0), ("more.sqlite", 3)):  # what is refused has no score
@@ -154,8 +167,8 @@ with open("scores.jsonl", "a", encoding="utf-8") as scores:
     scores.write('{"of": "another program"}\n[1]\n{"cut by a full disk')
 run("verify", "--log=scores.jsonl", "normal.sqlite", "normal.sqlite", "--json")  # begins a line of its own
 with open("scores.jsonl", "a", encoding="utf-8") as scores:
-    for saved in (100, 50, 80, 60):
-        scores.write(json.dumps({"perfkit_verify_log": 1, "predicted_ns": 100, "saved_ns": saved}) + "\n")
+    for predicted, saved in ((100, 100), (100, 50), (100, 80), (100, 60), (0, 5)):  # 0: by an earlier version, nothing
+        scores.write(json.dumps({"perfkit_verify_log": 1, "predicted_ns": predicted, "saved_ns": saved}) + "\n")
 with open("normal.sqlite", "rb") as before:
     content = before.read()
 run("verify", "--log=normal.sqlite", "normal.sqlite", "normal.sqlite", "--json", statuses=(2,))  # no log: left as it is
@@ -163,7 +176,8 @@ with open("normal.sqlite", "rb") as before:
     assert before.read() == content
 kept = run("verify", "--log=scores.jsonl", "--json")
 check("verify-log.json", kept, "verify --log")
-assert kept["scores"]["total_rows"] == 7 and kept["damaged_lines"] == 3 and kept["predictions"] == 4, kept
+assert [row["predicted_ns"] for row in kept["scores"]["rows"]] == [None] * 3 + [100] * 4 + [None], kept
+assert kept["scores"]["total_rows"] == 8 and kept["damaged_lines"] == 3 and kept["predictions"] == 4, kept
 assert [round(kept[key + "_ratio"], 9) for key in ("low", "median", "high")] == [0.575, 0.7, 0.85], kept
 assert {row["saved_ns"] for row in kept["scores"]["rows"][:3]} == {0}, kept
 check("what-if.json", run("what-if", "normal.sqlite", "--set", "kernel:*=0.5x", "--json", statuses=(0, 3)), "what-if")

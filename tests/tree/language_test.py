@@ -18,6 +18,7 @@ WORDS = [
     (r"stood|stood still", "was, was blocked, was idle"),
     (r"nobody|whom", "no process, no thread, not"),
     (r"purse|retreat|told_by", "budget, fallback, subscriber"),
+    (r"(?:held|hold|holds) at the peak", "live at peak"),
     (r"asks? for|asked for|as asked", "request, launch, select"),
 ]
 # On pages besides.

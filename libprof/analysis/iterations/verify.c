@@ -372,6 +372,8 @@ static enum prof_status compare_findings(struct prof_verify *v, struct run runs[
     find_moved(v, runs);
     for (size_t i = 0; i < v->count; i++)
         v->predicted_ns += is_fixed(&v->rows[i]) ? less_compared(runs, v->rows[i].rule) : 0;
+    if (v->predicted_ns <= 0)
+        v->predicted_ns = NAN;
     if (v->count)
         qsort(v->rows, v->count, sizeof *v->rows, by_verify_order);
     if (wanted && !v->count && !v->why_none)

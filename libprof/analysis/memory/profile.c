@@ -1,5 +1,5 @@
 /* Who allocates: every allocation goes to its call path and its kind of memory, which then knows
- * what it held at the peak, what it never frees, and what it frees at once. heaptrack's questions,
+ * what is live at its peak, what it never frees, and what it frees at once. heaptrack's questions,
  * for the memory of GPUs. */
 #include <math.h>
 #include <stdlib.h>

@@ -90,7 +90,7 @@ bool memory_in_one_step(const struct memory_work *work, uint32_t thread, int64_t
  */
 bool memory_sweep(struct memory_work *work);
 
-/* Into the sites' rows: what was alive at the peak of their device. */
+/* Into the sites' rows: what was live at the peak of their device. */
 void memory_hold(struct memory_work *work);
 
 /* Which sites leak. False: out of memory. */
