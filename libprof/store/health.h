@@ -80,7 +80,7 @@ enum prof_health_level {
     X(capture_ring, NOTE, "ring", "left", "rows deleted by a recording with --ring, which keeps its last part", "") \
     X(capture_kept, NOTE, "ring", "kept", "why this copy of a recording with --ring was kept", "") \
     X(ring_unkept, WARNING, "ring", "unkept", "triggers of a recording with --ring without a copy", "raise --ring-limit, or use --ring-rotate") \
-    X(graph_ends, NOTE, "graph", "ends", "kernels of CUDA graphs whose end is not known, since recording paused before the graph was replayed again", "") \
+    X(graph_ends, NOTE, "kernel", "ends", "kernels of CUDA graphs whose end is not known, since recording paused before the graph was replayed again", "") \
     X(budget_kept, NOTE, "overhead", "kept", "recording cost at most the share of --overhead=PERCENT", "") \
     X(budget_exceeded, WARNING, "overhead", "exceeded", "recording cost more than the share of --overhead=PERCENT", "a longer run; a larger share") \
     X(budget_unknown, WARNING, "overhead", "unknown", "the cost of recording was not measured, so it may exceed --overhead=PERCENT", "a longer run, with NVTX ranges that repeat") \
