@@ -22,6 +22,7 @@
 #include "libprof/base/array.h"
 #include "libprof/base/regular.h"
 #include "libprof/include/prof.h"
+#include "libprof/spool/owner.h"
 #include "libprof/store/schema.h"
 #include "libprof/store/store.h"
 
@@ -103,9 +104,7 @@ enum prof_status cli_open_capture(const char *command, const char *path,
         return status;
     prof_store_settle(found);
     status = prof_open(found, capture, err);
-    const char *spool = status ? NULL : prof_info(*capture)->spool;
-    if (!status && prof_info(*capture)->state == PROF_STATE_RECORDING &&
-        !(spool && spool_is_running(spool)) && spool_find_for(found, folder))
+    if (!status && prof_info(*capture)->abandoned && spool_find_for(found, folder))
         cli_say(command, "%s was interrupted: `perfkit recover %s` completes it", found, folder);
     return status;
 }
@@ -119,17 +118,7 @@ enum prof_status cli_open_capture(const char *command, const char *path,
 /* Ours, and a living perfkit holds the lock, or none does. */
 static bool is_wanted_spool(const char *folder, bool running)
 {
-    char path[PATH_MAX + 8];
-    struct stat info;
-    snprintf(path, sizeof path, "%s/owner", folder);
-    if (lstat(folder, &info) < 0 || !S_ISDIR(info.st_mode) || info.st_uid != geteuid())
-        return false;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    if (fd < 0)
-        return false;
-    bool orphan = flock(fd, LOCK_SH | LOCK_NB) == 0;
-    close(fd);
-    return orphan != running;
+    return spool_owner(folder) == (running ? SPOOL_OWNER_LIVES : SPOOL_OWNER_DEAD);
 }
 
 #define NAME_BYTES (sizeof "perfkit-XXXXXX" - 1)
@@ -162,7 +151,7 @@ bool spool_is_stillborn(const char *folder)
     if (!slash || strlen(slash + 1) != NAME_BYTES || lstat(folder, &info) < 0 ||
         !S_ISDIR(info.st_mode) || info.st_uid != geteuid() || time(NULL) - info.st_mtime < MAKING_S)
         return false;
-    snprintf(path, sizeof path, "%s/owner", folder);
+    snprintf(path, sizeof path, "%s/" SPOOL_OWNER_FILE, folder);
     if (access(path, F_OK) == 0 && !is_wanted_spool(folder, false))
         return false;
     return !spool_folder_has_more(folder);
@@ -272,11 +261,6 @@ bool spool_find_running_of(const char *path, struct spool_found *found)
     PROF_FREED struct spool_list list = {0};
     spool_find_running(&list);
     return find_in_list(&list, path, found);
-}
-
-bool spool_is_running(const char *folder)
-{
-    return is_wanted_spool(folder, true);
 }
 
 bool spool_find_for(const char *capture, char folder[PATH_MAX])

@@ -53,8 +53,6 @@ void spool_find_below(const char *base, struct spool_list *list);
 void spool_find_running(struct spool_list *list);
 /* That of the capture with this absolute path, live or final. */
 bool spool_find_running_of(const char *path, struct spool_found *found);
-/* Is it such a folder, and this user's? */
-bool spool_is_running(const char *folder);
 
 /* Is the absolute path that of a folder whose perfkit was killed before it named its capture? It
  * holds nothing but the lock, if that. */

@@ -60,9 +60,9 @@ static enum prof_status reduce_capture(struct prof_capture *capture, const char 
                                        const struct prof_run_options *iterations,
                                        struct prof_run *run, struct prof_error *err)
 {
-    enum prof_state state = prof_info(capture)->state;
-    if (state == PROF_STATE_RECORDING || state == PROF_STATE_CLOSING)
-        return prof_fail(err, PROF_BUSY, "%s is still being recorded: wait for its end", path);
+    const char *unfinished = prof_unfinished(prof_info(capture));
+    if (unfinished)
+        return prof_fail(err, PROF_BUSY, "%s is not finished: %s", path, unfinished);
     return prof_run_extract(capture, iterations, run, err);
 }
 

@@ -19,6 +19,7 @@
 #include "libprof/base/array.h"
 #include "libprof/base/clock.h"
 #include "libprof/include/prof.h"
+#include "libprof/spool/owner.h"
 
 #define STEP_NS 200000000L
 
@@ -247,7 +248,7 @@ static size_t list_found(const char *name, const char *base)
 static bool is_spool_folder(const char *path)
 {
     char owner[PATH_MAX + 8];
-    snprintf(owner, sizeof owner, "%s/owner", path);
+    snprintf(owner, sizeof owner, "%s/" SPOOL_OWNER_FILE, path);
     return access(owner, F_OK) == 0;
 }
 

@@ -19,8 +19,8 @@
 #include "libprof/spool/control.h"
 #include "libprof/spool/layout.h"
 #include "libprof/spool/lifecycle.h"
+#include "libprof/spool/owner.h"
 
-#define OWNER_FILE "owner"
 #define CAPTURE_FILE "capture"
 #define INNER_FILE "inner"
 #define COLLECTOR_FILE "libperfkit_collector.so"
@@ -71,7 +71,7 @@ static const char *choose_base(uint64_t room_bytes)
 static enum prof_status lock_owner(struct spool_folder *folder, int flags, struct prof_error *err)
 {
     char path[PATH_MAX];
-    if (!join_spool_path(path, folder->path, OWNER_FILE))
+    if (!join_spool_path(path, folder->path, SPOOL_OWNER_FILE))
         return prof_fail(err, PROF_INVALID, "%s is too long a path", folder->path);
     int fd = prof_open_regular(AT_FDCWD, path, O_RDWR | O_NOFOLLOW | flags);
     bool read_only = fd < 0 && (errno == EROFS || errno == EACCES);
@@ -257,7 +257,7 @@ void spool_folder_note_in_outer(const char *outer, const char *final)
     struct stat info;
     if (!outer || outer[0] != '/' || strpbrk(final, "\n\r") || lstat(outer, &info) < 0 ||
         !S_ISDIR(info.st_mode) || info.st_uid != geteuid() ||
-        !join_spool_path(path, outer, OWNER_FILE) || access(path, F_OK) < 0 ||
+        !join_spool_path(path, outer, SPOOL_OWNER_FILE) || access(path, F_OK) < 0 ||
         !join_spool_path(path, outer, INNER_FILE))
         return;
     int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -288,8 +288,8 @@ unsigned spool_folder_users(const struct spool_folder *folder)
     return process_count_with("PERFKIT_DIR", folder->path);
 }
 
-static const char *const fixed_names[] = {OWNER_FILE,   CAPTURE_FILE, LIFECYCLE_FILE,
-                                          CONTROL_FILE, INNER_FILE,   COLLECTOR_FILE};
+static const char *const fixed_names[] = {SPOOL_OWNER_FILE, CAPTURE_FILE, LIFECYCLE_FILE,
+                                          CONTROL_FILE,     INNER_FILE,   COLLECTOR_FILE};
 
 /* Only files that perfkit or its collector makes: a folder named by mistake loses nothing else. */
 static bool is_spool_file(const char *name)
@@ -306,7 +306,7 @@ static bool is_spool_file(const char *name)
  * done where perfkit is killed while it removes the rest. */
 static bool is_needed_last(const char *name)
 {
-    return strcmp(name, CAPTURE_FILE) == 0 || strcmp(name, OWNER_FILE) == 0;
+    return strcmp(name, CAPTURE_FILE) == 0 || strcmp(name, SPOOL_OWNER_FILE) == 0;
 }
 
 bool spool_folder_has_more(const char *path)
@@ -316,7 +316,7 @@ bool spool_folder_has_more(const char *path)
     bool more = !dir;
     while (dir && !more && (entry = readdir(dir)))
         more = strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
-               strcmp(entry->d_name, OWNER_FILE) != 0;
+               strcmp(entry->d_name, SPOOL_OWNER_FILE) != 0;
     return more;
 }
 
@@ -329,7 +329,7 @@ void spool_folder_remove(struct spool_folder *folder)
             if (is_spool_file(entry->d_name) && !is_needed_last(entry->d_name))
                 unlinkat(dirfd(dir), entry->d_name, 0);
         unlinkat(dirfd(dir), CAPTURE_FILE, 0);
-        unlinkat(dirfd(dir), OWNER_FILE, 0);
+        unlinkat(dirfd(dir), SPOOL_OWNER_FILE, 0);
         closedir(dir);
     } else if (folder->path[0]) { /* no descriptor is left to list it with */
         char path[PATH_MAX];

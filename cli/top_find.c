@@ -22,6 +22,7 @@
 #include "libprof/base/utf8.h"
 #include "libprof/include/prof.h"
 #include "libprof/spool/layout.h"
+#include "libprof/spool/owner.h"
 
 #define LOOK_NS 20000000l
 #define MOST_COMMAND 60
@@ -111,7 +112,7 @@ bool top_is_served(void *context, const char *spool)
         return true; /* not known */
     if (stat(spool, &info) != 0)
         return errno != ENOENT;
-    return info.st_uid != geteuid() || spool_is_running(spool);
+    return info.st_uid != geteuid() || spool_owner(spool) == SPOOL_OWNER_LIVES;
 }
 
 /* ---- starting -------------------------------------------------------------------------------- */

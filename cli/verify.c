@@ -86,7 +86,7 @@ static const struct prof_report_table verify_table = {
 
 static const char *capture_words(const struct prof_verify_side *side)
 {
-    return side->recording ? "STILL BEING RECORDED" : prof_trust_status_words(side->trust);
+    return side->recording ? "NOT FINISHED" : prof_trust_status_words(side->trust);
 }
 
 static void print_side(const char *label, const struct prof_verify_side *side)

@@ -268,7 +268,9 @@ void prof_report_unload(struct prof_report_data *data)
 
 void prof_report_ending(const struct prof_info *info, char *out, size_t size)
 {
-    if (prof_report_is_live(info)) {
+    if (info->abandoned) {
+        snprintf(out, size, "perfkit was killed");
+    } else if (prof_report_is_live(info)) {
         snprintf(out, size, "still running");
     } else if (prof_report_ran_on(info)) {
         snprintf(out, size, "still running when this copy was kept (--ring)");

@@ -302,8 +302,9 @@ static void print_capture(const struct prof_report_page *page, const struct prof
                 LABEL, "Trust", prof_report_tone(page, PROF_TONE_BAD), words,
                 prof_report_plain(page));
     else if (prof_report_is_live(info) && bad == 1) /* that it is live */
-        fprintf(page->out, "%-*s%sunfinished%s: still being written, or perfkit was killed\n",
-                LABEL, "Trust", prof_report_tone(page, PROF_TONE_BAD), prof_report_plain(page));
+        fprintf(page->out, "%-*s%sunfinished%s: %s\n", LABEL, "Trust",
+                prof_report_tone(page, PROF_TONE_BAD), prof_report_plain(page),
+                prof_unfinished(info));
     else
         fprintf(page->out, "%-*s%s%s%s: %zu loss%s, see Trust below\n", LABEL, "Trust",
                 prof_report_tone(page, PROF_TONE_BAD), words, prof_report_plain(page), bad,

@@ -7,6 +7,7 @@
 
 #include "libprof/analysis/capture.h"
 #include "libprof/base/format.h"
+#include "libprof/spool/owner.h"
 #include "libprof/store/schema.h"
 
 struct reader {
@@ -281,6 +282,14 @@ const char *prof_state_text(enum prof_state state)
     return (size_t)state < sizeof names / sizeof *names ? names[state] : NULL;
 }
 
+const char *prof_unfinished(const struct prof_info *info)
+{
+    if (info->state != PROF_STATE_RECORDING && info->state != PROF_STATE_CLOSING)
+        return NULL;
+    return info->abandoned ? "its perfkit was killed, and perfkit recover finishes it"
+                           : "it is still being recorded, or perfkit was killed (perfkit recover)";
+}
+
 enum prof_state prof_state_named(const char *text)
 {
     const char *name;
@@ -356,6 +365,8 @@ static enum prof_status load_info(struct reader *r, struct prof_error *err)
     };
     enum prof_status status = load_table(r, &table, info, err);
     info->state = prof_state_named(info->state_text);
+    info->abandoned = prof_unfinished(info) && info->spool && info->spool[0] == '/' &&
+                      spool_owner(info->spool) == SPOOL_OWNER_DEAD;
     return status;
 }
 

@@ -392,10 +392,9 @@ static enum prof_status read_clock_error(struct work *w, int64_t *error_ns, stru
 static void state_capture(struct work *w)
 {
     const struct prof_info *info = &w->capture->info;
-    if (info->state == PROF_STATE_RECORDING || info->state == PROF_STATE_CLOSING)
-        state(w, PROF_HEALTH_capture_unfinished, 0,
-              "the capture is still being written, or perfkit was killed: wait, or finish it with "
-              "perfkit recover");
+    if (prof_unfinished(info))
+        state(w, PROF_HEALTH_capture_unfinished, 0, "the capture is not finished: %s",
+              prof_unfinished(info));
     else if (info->state == PROF_STATE_UNKNOWN)
         state(w, PROF_HEALTH_capture_unknown_end, 0, "the capture does not say how it ended");
     else if (info->state == PROF_STATE_RECOVERED)
@@ -468,8 +467,7 @@ static enum prof_status state_stalls(struct work *w, struct prof_error *err)
         "1 FROM stall_context WHERE samples>0) AND NOT EXISTS(SELECT 1 FROM capture_health WHERE "
         "subject='collector' AND item='counters degraded') LIMIT 1",
         &row, err));
-    enum prof_state now = w->capture->info.state;
-    if (prof_row(row) && now != PROF_STATE_RECORDING && now != PROF_STATE_CLOSING)
+    if (prof_row(row) && !prof_unfinished(&w->capture->info))
         state(w, PROF_HEALTH_stalls_none, 0, "no instructions were sampled (--stalls): %s",
               sqlite3_column_int(row, 0)
                   ? "no sample fell on a recorded kernel of CUDA; sample more often"

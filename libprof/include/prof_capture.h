@@ -52,6 +52,9 @@ enum prof_state {
 
 /* The word of a state; NULL = unknown. */
 const char *prof_state_text(enum prof_state state);
+struct prof_info;
+/* Why the capture is not finished, about "it"; NULL = it is. */
+const char *prof_unfinished(const struct prof_info *info);
 
 struct prof_info {
     const char *path;
@@ -75,6 +78,7 @@ struct prof_info {
     const char *trace;         /* domains of --trace, comma separated */
     const char *kernel_filter; /* only kernels whose name matches it have rows; NULL = all */
     const char *spool;         /* spool folder while it is recorded, else NULL */
+    bool abandoned;            /* it is not finished, and its perfkit was killed */
     bool summary; /* made by perfkit merge --summary: what kernels took, no rows of single events */
 };
 
@@ -202,7 +206,7 @@ const char *prof_copy_kind_text(int kind);   /* transfer.kind, and PROF_COPY_MEM
 const char *prof_memory_kind_text(int kind); /* transfer.source_kind, allocation.kind */
 /* __device__ and __managed__ variables live as long as their module: no call can free them. */
 bool prof_memory_is_static(int kind);
-const char *prof_sync_kind_text(int kind);   /* sync.kind */
+const char *prof_sync_kind_text(int kind); /* sync.kind */
 /* "8,2 x 256": grid and block of a launch; "n/a" for NULL. */
 struct prof_text prof_launch_shape(const struct prof_config *config);
 

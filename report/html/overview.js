@@ -49,7 +49,7 @@
   function memoryNote(run, unseen) {
     if (!(run.leaks > 0)) return unseen || (run.peak_bytes > 0 ? 'everything freed' : 'no allocations');
     return P.plural(run.leaks, 'allocation') + ' (' + f.bytes(run.leaked_bytes) + ') ' +
-      (run.capture.ending.startsWith('still running') ? 'not freed so far' : 'never freed');
+      (/^still running|^perfkit was killed/.test(run.capture.ending) ? 'not freed so far' : 'never freed');
   }
 
   function trustNote(trust) {

@@ -264,7 +264,7 @@ START_TEST(an_unfinished_capture_is_incomplete)
     struct prof_trust t;
     ck_ok(prof_trust(c, &t, &err));
     ck_assert(!t.complete);
-    ck_assert_ptr_nonnull(statement(&t, "perfkit recover"));
+    ck_assert_ptr_nonnull(statement(&t, "still being recorded, or"));
     prof_trust_free(&t);
     prof_close(c);
     c = fixture_with_base("UPDATE capture SET state = 'recovered'");

@@ -426,7 +426,7 @@ static enum prof_status take_trust(struct prof_extract *x, struct list *list,
     add_environment(list, PROF_ENVIRONMENT_SOFT, "records of the end",
                     at_risk ? "may be missing" : "all there");
     if (state == PROF_STATE_RECORDING)
-        x->run->why_incomplete = prof_extract_text(x, "it is still being recorded");
+        x->run->why_incomplete = prof_extract_text(x, prof_unfinished(&x->capture->info));
     else if (trust.complete && trust.lacking > 0)
         x->run->why_incomplete =
             prof_extract_text(x, prof_counted(trust.lacking, "call has no device record",

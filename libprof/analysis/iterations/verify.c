@@ -199,22 +199,23 @@ static void measure_saving(struct prof_verify *v)
 static enum prof_status check_trust(struct prof_verify *v, size_t at, struct prof_capture *capture,
                                     struct prof_error *err)
 {
-    static const char *const reasons[2][2] = {
+    static const char *const reasons[2][3] = {
         {"the capture before is incomplete: perfkit report says what is missing",
-         "the capture before is still being recorded"},
+         "the capture before is still being recorded",
+         "the capture before is not finished: perfkit recover finishes it"},
         {"the capture after is incomplete: perfkit report says what is missing",
-         "the capture after is still being recorded"}};
+         "the capture after is still being recorded",
+         "the capture after is not finished: perfkit recover finishes it"}};
     struct prof_verify_side *side = &v->sides[at];
     struct prof_trust trust;
     enum prof_status status = prof_trust(capture, &trust, err);
     if (status)
         return status;
     side->trust = trust.status;
-    enum prof_state state = prof_info(capture)->state;
-    side->recording = state == PROF_STATE_RECORDING || state == PROF_STATE_CLOSING;
+    side->recording = prof_unfinished(prof_info(capture)) != NULL;
     bool whole = trust.lacking == 0 && (trust.complete || trust.status == PROF_TRUST_AT_RISK);
     if (side->recording || !whole)
-        v->why_none = reasons[at][side->recording];
+        v->why_none = reasons[at][side->recording + prof_info(capture)->abandoned];
     prof_trust_free(&trust);
     return PROF_OK;
 }

@@ -10,7 +10,10 @@ record --spool-dir=spools -o b.sqlite
 until [ -e b.sqlite ]; do sleep 0.05; done
 perfkit recover spools/*
 echo "while it records: $?"
+perfkit report b.sqlite | sed -n 's/^Ended *\(still running\).*/\1/p'
 kill_perfkit
+perfkit report b.sqlite 2>&1 | sed -n 's/; [0-9] process.*//; /^Ended/p; s/spools[^`]*/FOLDER/; /^Trust  /p; /interrupted/s/`.*FOLDER/`perfkit recover FOLDER/p'
+perfkit verify b.sqlite b.sqlite | head -1
 ls spools | wc -l
 end_program
 folder=$(echo spools/*)
