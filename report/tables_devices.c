@@ -17,6 +17,7 @@ static const struct prof_report_column device_columns[] = {
     COMPUTED("busy_share", "Busy", SHARE, 1, util_busy),
     INT64("busy_ns", "Busy time", NS, 1, prof_utilisation_row, busy_ns),
     INT64("idle_ns", "Idle", NS, 2, prof_utilisation_row, idle_ns),
+    INT64("late_ns", "Busy while off", NS, 0, prof_utilisation_row, late_ns),
     INT64("kernel_ns", "Kernels", NS, 3, prof_utilisation_row, kernel_ns),
     INT64("memcpy_memset_ns", "Memcpy, memset", NS, 4, prof_utilisation_row, memcpy_memset_ns),
     INT64("overlap_ns", "Overlap", NS, 5, prof_utilisation_row, overlap_ns),
@@ -55,7 +56,8 @@ const struct prof_report_table prof_report_devices_table = {
     .help =
         "Busy is the union of kernels, whole graphs, memcpys and memsets; overlap is the time "
         "when kernels and memcpys or memsets ran at once; idle is the rest of the recorded "
-        "time: before the first operation, in the gaps, and after the last one. Energy is that of "
+        "time: before the first operation, in the gaps, and after the last one. Busy while off: "
+        "recorded work that ran while recording was off. Energy is that of "
         "the whole board, by the driver's counter, while it was read.",
     .not_in_text = true,
     ROWS(prof_utilisation_row, device, utilisation.rows, utilisation.count),

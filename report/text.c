@@ -362,9 +362,16 @@ static void print_device(const struct prof_report_page *page, const struct prof_
     if (device && device->memory_bytes > 0)
         fprintf(page->out, ", %s", prof_bytes_of(device->memory_bytes).text);
     fputs(")\n", page->out);
-    snprintf(line, sizeof line, "%s busy: %s of %s; idle %s",
+    bool behind = row->late_ns > row->window_ns / 20;
+    snprintf(line, sizeof line, "%s%s busy: %s of %s; idle %s%s", behind ? "at least " : "",
              prof_percent((double)row->busy_ns / window).text, prof_duration_ns(row->busy_ns).text,
-             prof_duration_ns(row->window_ns).text, prof_duration_ns(row->idle_ns).text);
+             prof_duration_ns(row->window_ns).text, behind ? "at most " : "",
+             prof_duration_ns(row->idle_ns).text);
+    if (behind)
+        prof_append(line, sizeof line,
+                    "; %s of recorded work ran while recording was off: the device was behind the "
+                    "host",
+                    prof_duration_ns(row->late_ns).text);
     prof_report_wrap(page, 2, "", line);
     snprintf(line, sizeof line,
              "kernels %s, memcpy and memset %s, both at once %s; up to %s kernel%s at once",

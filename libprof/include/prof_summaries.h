@@ -307,9 +307,12 @@ struct prof_utilisation_row {
     int64_t idle_ns;          /* window_ns - busy_ns; = lead_ns + gap_ns + tail_ns */
     int64_t lead_ns, tail_ns; /* of it, before the first operation and after the last one; a device
                                  that did nothing has all of it in lead_ns */
-    int64_t kernel_ns;        /* union of kernels and whole graphs */
-    int64_t memcpy_memset_ns; /* union of memcpy and memset */
-    int64_t overlap_ns;       /* intersection of the two unions */
+    int64_t late_ns;   /* as busy_ns, but while recording was off: what had been called before
+                          ran late. Then the device was behind, and what it did in the window
+                          may be work that was called before recording began */
+    int64_t kernel_ns; /* union of kernels and whole graphs */
+    int64_t memcpy_memset_ns;                    /* union of memcpy and memset */
+    int64_t overlap_ns;                          /* intersection of the two unions */
     int64_t kernel_sum_ns, memcpy_memset_sum_ns; /* sums, to show how much ran side by side */
     int64_t kernels, memcpys, memsets;
     int64_t graphs;     /* whole-graph executions; their time is in kernel_sum_ns */

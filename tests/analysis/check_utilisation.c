@@ -221,6 +221,7 @@ START_TEST(what_was_not_recorded_is_not_idle)
     ck_assert_int_eq(a->window_ns, 500000); /* 0-200, 400-700 */
     ck_assert_int_eq(a->busy_ns, 100000);   /* of the first kernel 150-200 */
     ck_assert_int_eq(a->idle_ns, 400000);
+    ck_assert_int_eq(a->late_ns, 50000); /* 200-250 */
     ck_assert_int_eq(a->lead_ns, 150000);
     ck_assert_int_eq(a->gap_ns, 50000); /* 400-450 */
     ck_assert_int_eq(a->gaps[0].start_ns, 400000);
@@ -230,6 +231,7 @@ START_TEST(what_was_not_recorded_is_not_idle)
     ck_near(a->busy_share[4], 0.5);
     ck_assert_int_eq(b->window_ns, 900000);
     ck_assert_int_eq(b->busy_ns, 200000);
+    ck_assert_int_eq(b->late_ns, 50000); /* 50-100 */
     ck_assert_int_eq(b->gap_ns, 300000);
     ck_assert(isnan(b->busy_share[0]));
     ck_near(b->busy_share[2], 0);

@@ -122,6 +122,7 @@ static void span(void *user, int64_t begin, int64_t end, unsigned active)
     struct prof_utilisation_row *r = &d->row;
     int64_t length = prof_recorded_length(&d->recorded, begin, end);
     r->busy_ns = prof_add(r->busy_ns, length);
+    r->late_ns = prof_add(r->late_ns, prof_subtract(end, begin) - length);
     if (active & 1u << KERNELS)
         r->kernel_ns = prof_add(r->kernel_ns, length);
     if (active & 1u << TRANSFERS)
