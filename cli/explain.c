@@ -33,7 +33,7 @@ static const struct cli_text_row explain_examples[] = {
 struct part {
     const char *heading, *key, *text;
 };
-#define PARTS 9
+#define PARTS 10
 
 static void page_parts(const struct prof_rule_page *page, struct part parts[PARTS])
 {
@@ -41,8 +41,8 @@ static void page_parts(const struct prof_rule_page *page, struct part parts[PART
         {"Fires", "fires", page->fires},    {"Why", "why", page->why},
         {"Fix", "fix", page->fix},          {"CUDA", "cuda", page->cuda},
         {"OpenCL", "opencl", page->opencl}, {"PyTorch", "pytorch", page->pytorch},
-        {"Bound", "bound", page->bound},    {"Limits", "limits", page->limits},
-        {"Needs", "needs", page->needs},
+        {"JAX", "jax", page->jax},          {"Bound", "bound", page->bound},
+        {"Limits", "limits", page->limits}, {"Needs", "needs", page->needs},
     };
     memcpy(parts, all, sizeof all);
 }

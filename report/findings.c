@@ -5,6 +5,7 @@
 
 #include "report/findings.h"
 #include "libprof/base/utf8.h"
+#include "libprof/gpu/names.h"
 
 #define FIRST 3
 #define ADDRESSES 100000 /* from here on a stream's number is an address, which says nothing */
@@ -55,14 +56,20 @@ static const char *finding_call(const struct prof_report_data *data,
     return opencl ? finding->rule->opencl : finding->rule->cuda;
 }
 
-/* PyTorch's own kernels show that the program uses it. */
-static bool is_pytorch(const struct prof_report_data *data)
+/* A framework's own kernels show that the program uses it: the call to use there, NULL = none. XLA
+ * is TensorFlow's too, and "wrapped_" may begin any program's name: these do not show JAX. */
+static const char *framework_call(const struct prof_report_data *data,
+                                  const struct prof_rule_page *rule)
 {
+    bool tensorflow = false, xla = false;
     for (size_t i = 0; i < data->kernels.count; i++) {
-        if (data->kernels.rows[i].name && strstr(data->kernels.rows[i].name, "at::native::"))
-            return true;
+        const char *name = data->kernels.rows[i].name;
+        if (name && strstr(name, "at::native::"))
+            return rule->pytorch;
+        tensorflow |= name && strstr(name, "tensorflow::");
+        xla = xla || (prof_name_library(name) == PROF_LIBRARY_XLA && strncmp(name, "wrapped_", 8));
     }
-    return false;
+    return xla && !tensorflow ? rule->jax : NULL;
 }
 
 /* From here on a line says that other findings were given a part of the time, and below the second
@@ -381,9 +388,9 @@ void prof_report_describe_finding(const struct prof_report_data *data,
                                   const struct prof_finding *finding,
                                   struct prof_report_finding *words)
 {
-    const char *pytorch = finding->rule->pytorch;
+    const char *framework = framework_call(data, finding->rule);
     words->worst[0] = words->net[0] = words->replay[0] = '\0';
-    words->with = pytorch && is_pytorch(data) ? pytorch : finding_call(data, finding);
+    words->with = framework ? framework : finding_call(data, finding);
     lines_of(finding, words->lines, sizeof words->lines);
     if (finding->place_count)
         prof_report_finding_place(data, &finding->places[0], words->worst, sizeof words->worst);

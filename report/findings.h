@@ -46,7 +46,7 @@ struct prof_report_finding {
     char bound[600];  /* its terms: "28.7 ms idle around + 89.3 ms exposed memcpy" */
     char net[200];    /* the bound without the recording overhead */
     char replay[200]; /* what a simulation saves, where that is less than the bound */
-    const char *with; /* the call to use on its device, PyTorch's where the program uses it */
+    const char *with; /* the call to use on its device, or its framework's */
 };
 void prof_report_describe_finding(const struct prof_report_data *data,
                                   const struct prof_finding *finding,

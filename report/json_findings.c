@@ -51,6 +51,7 @@ static void json_finding(struct prof_json *json, const struct prof_report_data *
     prof_json_string(json, "cuda", finding->rule->cuda);
     prof_json_string(json, "opencl", finding->rule->opencl);
     prof_json_string(json, "pytorch", finding->rule->pytorch);
+    prof_json_string(json, "jax", finding->rule->jax);
     char formula[600];
     prof_finding_formula(finding, formula, sizeof formula);
     prof_json_known(json, "bound_ns", finding->bound_ns);

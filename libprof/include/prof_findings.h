@@ -121,15 +121,15 @@ enum prof_severity { PROF_SEVERITY_INFO, PROF_SEVERITY_WARNING, PROF_SEVERITY_CR
 
 /* A rule and what is to be said about it. Static texts, never NULL unless said so. */
 struct prof_rule_page {
-    const char *id;                      /* "pageable-copy" */
-    const char *title;                   /* "Copies from and to pageable memory" */
-    const char *fires;                   /* what must be seen, with the limits */
-    const char *why;                     /* why that is slow */
-    const char *fix;                     /* what to change */
-    const char *cuda, *opencl, *pytorch; /* the calls to use there; NULL = there is none */
-    const char *bound;                   /* how the upper bound of the gain is computed */
-    const char *limits;                  /* what the rule cannot see */
-    const char *needs;                   /* what must have been recorded */
+    const char *id;                            /* "pageable-copy" */
+    const char *title;                         /* "Copies from and to pageable memory" */
+    const char *fires;                         /* what must be seen, with the limits */
+    const char *why;                           /* why that is slow */
+    const char *fix;                           /* what to change */
+    const char *cuda, *opencl, *pytorch, *jax; /* the calls to use there; NULL = there is none */
+    const char *bound;                         /* how the upper bound of the gain is computed */
+    const char *limits;                        /* what the rule cannot see */
+    const char *needs;                         /* what must have been recorded */
 };
 
 /* All rules, in the order of the registry; NULL after the last. */

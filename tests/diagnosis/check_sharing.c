@@ -56,17 +56,22 @@ static void put_text(FILE *out, const char *text)
     fputs(text, out);
 }
 
-/* A report of a program with a kernel of that name tells what to call. */
-static void expect_call(struct prof_report_data *data, const char *kernel, const char *call)
+/* A report of a program with kernels of these names tells what to call, in one framework's words.
+ */
+static void expect_call(struct prof_report_data *data, const char *kernel, const char *other,
+                        const char *call)
 {
-    struct prof_kernel_row row = {.name = kernel};
+    static const char *const words[] = {"cudaStream", "torch.", "jax."};
+    struct prof_kernel_row rows[] = {{.name = kernel}, {.name = other}};
     char *text = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
-    data->kernels = (struct prof_kernel_summary){.rows = &row, .count = 1};
+    data->kernels = (struct prof_kernel_summary){.rows = rows, .count = 2};
     prof_report_markdown_findings(out, data, PROF_REPORT_FINDINGS_ALL, put_text);
     fclose(out);
     ck_assert_msg(strstr(text, call) != NULL, "%s", text);
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        ck_assert_msg(strstr(call, words[i]) || !strstr(text, words[i]), "%s", text);
     free(text);
 }
 
@@ -106,8 +111,15 @@ START_TEST(ranks_have_steps_of_their_own)
     data.findings.waterfall_count = 1;
     prof_report_finding_price(&data, finding, line, sizeof line);
     ck_assert_msg(!strstr(line, " on GPU"), "%s", line);
-    expect_call(&data, "gemm", "- with: cudaStreamBeginCapture");
-    expect_call(&data, "void at::native::reduce_kernel<512>", "- with: torch.compile(mode");
+    static const char cuda[] = "- with: cudaStreamBeginCapture", jax[] = "- with: jax.jit around";
+    static const char torch[] = "- with: torch.compile(mode", aten[] = "void at::native::fill<4>";
+    expect_call(&data, "gemm", NULL, cuda);
+    expect_call(&data, aten, NULL, torch);
+    expect_call(&data, "wrapped_tanh", "loop_multiply_tanh_fusion", jax);
+    expect_call(&data, "gemm_fusion_dot_general_1", NULL, jax);
+    expect_call(&data, "input_reduce_fusion_6", aten, torch);
+    expect_call(&data, "wrapped_rows", NULL, cuda);
+    expect_call(&data, "loop_add_fusion", "void tensorflow::functor::FillKernel<float>", cuda);
     done(&j);
 }
 END_TEST

@@ -232,7 +232,7 @@ def check_findings(root, rules):
                     yield "%s: there is no finding %s" % (page, found[1])
             elif advice and rule:
                 said = advice_of(lines, at)
-                known = [rule["fix"]] if advice[2] == "fix" else [rule[api] for api in ("cuda", "opencl", "pytorch")]
+                known = [rule["fix"]] if advice[2] == "fix" else [rule[api] for api in ("cuda", "opencl", "pytorch", "jax")]
                 if said not in [" ".join((text or "").split()) for text in known]:
                     yield "%s: %s does not say: %s" % (page, rule["rule"], said)
         for name in re.findall(r"perfkit explain ([a-z]+(?:-[a-z]+)+)", "\n".join(lines)):

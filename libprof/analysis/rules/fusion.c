@@ -371,6 +371,8 @@ const struct prof_rule prof_rules_fusion[] = {
           .opencl = "Put the kernels' bodies into one __kernel function.",
           .pytorch = "torch.compile(module); or fused operators: torch.nn.functional.* "
                      "(gelu, layer_norm, scaled_dot_product_attention), a Triton kernel.",
+          .jax = "jax.jit around the function that makes the chain, not around its parts; for "
+                 "attention jax.nn.dot_product_attention(..., implementation=\"cudnn\").",
           .bound =
               "For each chain, the sum of its kernels without the longest one (where, without the "
               "shortest; of attention all, "

@@ -393,6 +393,9 @@ const struct prof_rule prof_rules_host[] = {
               .pytorch = "Make outputs once and write them by out= or `copy_()`; remove "
                          "torch.cuda.empty_cache() from the loop, which empties the caching "
                          "allocator.",
+              .jax = "No XLA_PYTHON_CLIENT_ALLOCATOR=platform, which allocates by cudaMalloc "
+                     "each time; jax.jit(step, donate_argnums=0) writes the new state into the "
+                     "old one's memory.",
               .bound = "Idle time of the device in allocation calls, in the waits and launches of "
                        "the same gaps, the calls' own time as far as it delays other launches (but "
                        "for the time by which calls outlast the work they launch: that stays), and "
@@ -434,6 +437,9 @@ const struct prof_rule prof_rules_host[] = {
               .pytorch = "Run every shape once before the loop; pad, or "
                          "torch._dynamo.mark_dynamic(tensor, dim), so that torch.compile "
                          "does not compile again: TORCH_LOGS=recompiles says why it does.",
+              .jax = "jax.jit outside the loop, of one function object; pad the arguments to one "
+                     "shape, or to a few; static_argnums only for arguments of few values, as "
+                     "each new value compiles again: JAX_LOG_COMPILES=1 says when it does.",
               .bound = "Idle time of the device in those calls.",
               .limits = "Lazy loading inside a launch shows as a long launch, not here.",
               .needs = "API calls"},
@@ -450,6 +456,8 @@ const struct prof_rule prof_rules_host[] = {
               .opencl = "clCreateProgramWithBinary from saved CL_PROGRAM_BINARIES.",
               .pytorch = "TORCHINDUCTOR_FX_GRAPH_CACHE=1 with TORCHINDUCTOR_CACHE_DIR on a "
                          "disk that stays; no torch.compile for runs of few steps.",
+              .jax = "JAX_COMPILATION_CACHE_DIR on a disk that stays; jax.lax.scan over equal "
+                     "layers instead of a Python loop, which compiles each of them.",
               .bound = "None: it lies outside the analysed interval. The number of iterations from "
                        "which on it is below 5 % is printed.",
               .limits = "None known.",
@@ -474,6 +482,9 @@ const struct prof_rule prof_rules_host[] = {
               .pytorch = "DataLoader(num_workers=8, prefetch_factor=4, "
                          "persistent_workers=True); torch.compile or torch.cuda.graph() "
                          "where it is Python between small operators.",
+              .jax = "jax.jit around the whole step, of one shape, as each new one compiles; "
+                     "jax.lax.scan or jax.lax.fori_loop in place of a Python loop; jax.device_put "
+                     "of the next batch on a second thread.",
               .bound = "That idle time, with the 50 us after waits from which the host went to it, "
                        "at most as much again. In gaps that the host's work makes longer than "
                        "500 us and is most of, also the launch that ends them.",

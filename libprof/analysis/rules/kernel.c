@@ -327,6 +327,7 @@ const struct prof_rule prof_rules_kernel[] = {
                     "fills the hardware.",
           .pytorch = "A larger batch; torch.bmm instead of a loop; torch.cuda.Stream() "
                      "for independent branches.",
+          .jax = "jax.vmap over a larger batch.",
           .bound = "Sum of time alone, less what kernels take to start, x (1 - blocks / units).",
           .limits = "The parts of a block's work may not be divisible further.",
           .needs = "kernels with configuration, and the device's units"},
@@ -399,6 +400,8 @@ const struct prof_rule prof_rules_hot[] = {
           .pytorch = "A library's operator in its place "
                      "(torch.nn.functional.scaled_dot_product_attention); "
                      "torch.compile(mode=\"max-autotune\").",
+          .jax = "A library's operator in its place, as for attention "
+                 "jax.nn.dot_product_attention(..., implementation=\"cudnn\").",
           .bound = "Its time alone, less what it takes to start, x (1 - share of the roof that "
                    "it reaches; of a product of matrices, share of what the vendor's library "
                    "reaches), all of it where neither is known.",

@@ -344,6 +344,9 @@ const struct prof_rule prof_rules_launch[] = {
                          "torch.cuda.make_graphed_callables(module, args), or "
                          "torch.cuda.graph() around the step; a larger batch does more with "
                          "as many launches.",
+              .jax = "jax.jit around the whole step: XLA makes graphs of its kernels by itself; "
+                     "jax.lax.scan or jax.lax.fori_loop in place of a Python loop runs many "
+                     "steps in one call.",
               .bound = "Idle time between kernels that launching makes, less 0.6 us per node as "
                        "far as the kernels do not hide it, and of each kernel what starting it "
                        "takes: as long as the shortest one, 1 us at most. In Python also the "
@@ -372,6 +375,8 @@ const struct prof_rule prof_rules_launch[] = {
                     "queueing.",
           .pytorch = "torch.compile(mode=\"reduce-overhead\"); a larger batch; fused "
                      "optimizers, as torch.optim.AdamW(..., fused=True).",
+          .jax = "jax.jit around the whole step, the optimizer's update too; jax.lax.scan or "
+                 "jax.lax.fori_loop in place of a Python loop; jax.vmap over a larger batch.",
           .bound =
               "Idle time between kernels that launching makes, less what the device takes from "
               "one kernel to the next where they are queued, and 0.6 us per kernel as far as "
@@ -399,6 +404,8 @@ const struct prof_rule prof_rules_launch[] = {
                     "work_dim 3.",
           .pytorch = "torch.stack the inputs and call the operator once: torch.bmm, "
                      "torch.vmap, torch._foreach_*.",
+          .jax = "jax.vmap of the function over the stacked pieces; jax.lax.scan where a piece "
+                 "needs the one before, both under jax.jit.",
           .bound = "The kernels' time x the part of the device that one launch leaves unused (by "
                    "the occupancy formula), and the idle time between launches of a row, whatever "
                    "the host does.",

@@ -392,6 +392,8 @@ const struct prof_rule prof_rules_memory[] = {
               .pytorch = "Keep `loss.item()` or `loss.detach()` instead of `loss`, and no "
                          "lists of tensors with graphs; "
                          "torch.cuda.memory._record_memory_history() shows who allocates.",
+              .jax = "Keep float(loss) every k steps, not lists of arrays; jax.live_arrays() "
+                     "lists what is alive.",
               .bound = "None in time; bytes.",
               .limits = "A framework's cache that still grows looks alike. perfkit report --memory "
                         "lists every path, with perfkit run --stacks=alloc by source line.",
@@ -413,6 +415,8 @@ const struct prof_rule prof_rules_memory[] = {
                          "torch.utils.checkpoint; "
                          "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True against "
                          "fragmentation.",
+              .jax = "jax.jit(step, donate_argnums=0) for the state; jax.checkpoint for the "
+                     "largest layers; a smaller batch with gradients summed by jax.lax.scan.",
               .bound = "None in time; the bytes that were requested.",
               .limits = "CUPTI does not report how much a failed cudaMallocAsync requested.",
               .needs = "API calls and allocations"},
@@ -431,6 +435,8 @@ const struct prof_rule prof_rules_memory[] = {
               .pytorch = "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, or "
                          "max_split_size_mb:128; torch.cuda.empty_cache() between phases, "
                          "not in the loop.",
+              .jax = "XLA_PYTHON_CLIENT_PREALLOCATE=false, or a smaller "
+                     "XLA_PYTHON_CLIENT_MEM_FRACTION.",
               .bound = "None in time; bytes.",
               .limits = "PyTorch's blocks are known with perfkit run --pytorch only; the size of a "
                         "pool is known when memory is allocated from it or freed to it.",
@@ -451,6 +457,9 @@ const struct prof_rule prof_rules_memory[] = {
               .pytorch = "torch.utils.checkpoint for the largest layers; gradient "
                          "accumulation over smaller batches; "
                          "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True.",
+              .jax = "jax.jit(step, donate_argnums=0) for the state; jax.checkpoint for the "
+                     "largest layers; XLA_PYTHON_CLIENT_PREALLOCATE=false allocates only what is "
+                     "used.",
               .bound = "None in time; bytes. The projection adds what steps allocate once more.",
               .limits = "Memory of the context, of other processes and of libraries' static data "
                         "is not counted.",
@@ -466,6 +475,9 @@ const struct prof_rule prof_rules_memory[] = {
               .pytorch = "`del` of tensors that the rest of the step does not need; "
                          "torch.cuda.memory._record_memory_history() shows the stack of "
                          "each block.",
+              .jax = "jax.jit(step, donate_argnums=0) for the state; jax.checkpoint for the "
+                     "largest layers; jax.profiler.save_device_memory_profile() shows who holds "
+                     "the arrays.",
               .bound = "None in time; bytes.",
               .limits = "A framework's pool is seen as its large blocks, but for PyTorch's with "
                         "perfkit run --pytorch.",

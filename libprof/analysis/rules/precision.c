@@ -236,6 +236,9 @@ const struct prof_rule prof_rules_precision[] = {
           .pytorch = "torch.autocast(\"cuda\", torch.bfloat16) around the forward pass; "
                      "or torch.set_float32_matmul_precision(\"high\"), and for "
                      "convolutions torch.backends.cudnn.allow_tf32 = True.",
+          .jax = "Arguments and weights as jnp.bfloat16; or "
+                 "jax.default_matmul_precision(\"tensorfloat32\"), and not \"highest\" or "
+                 "\"float32\".",
           .bound = "Half of the time alone of kernels below 4 FLOP per byte; of the others all but "
                    "what their FLOP take on tensor cores in 16 bits, or half their bytes. With "
                    "them all others that are of 32 bits by their names.",

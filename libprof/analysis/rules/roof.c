@@ -136,6 +136,8 @@ const struct prof_rule prof_rules_roof[] = {
           .pytorch = "torch.compile fuses elementwise operators; "
                      "torch.autocast(\"cuda\", torch.bfloat16); "
                      "memory_format=torch.channels_last for convolutions.",
+          .jax = "jax.jit around the whole function fuses elementwise operators; arrays as "
+                 "jnp.bfloat16.",
           .bound = "Time alone x (1 - share of the roof reached): what better access patterns can "
                    "bring.",
           .limits = "Declared bytes may leave out what caches save or waste.",

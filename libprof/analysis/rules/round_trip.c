@@ -243,6 +243,8 @@ const struct prof_rule prof_rules_round_trip[] = {
                         "unmapping then writes nothing.",
               .pytorch = "Keep the tensor on the device and use that one again: `.cpu()` of "
                          "it is a copy, not a move.",
+              .jax = "jax.device_put once, before the loop, and that array as the argument, not "
+                     "NumPy's; a jitted function's results stay on the device.",
               .bound = "The time of those uploads in which no kernel runs, and the idle time "
                        "around their calls (where bytes were compared, no more than they take).",
               .limits =
@@ -268,6 +270,8 @@ const struct prof_rule prof_rules_round_trip[] = {
               .pytorch = "Index, gather and reduce on the device (torch.nn.Embedding on "
                          "cuda, torch.where, torch.topk); no `.cpu()`, `.numpy()` or "
                          "`.item()` inside the step.",
+              .jax = "Index, gather and reduce by jnp under jax.jit (jnp.take, jnp.where, "
+                     "jax.lax.top_k); no numpy.asarray or jax.device_get inside the step.",
               .bound = "The time of those copies in which no kernel runs, the idle time before each of "
                        "them with the host's own work in it, that behind uploads whose call waits, "
                        "and that of the launches after them until work is queued again.",

@@ -297,6 +297,9 @@ const struct prof_rule prof_rules_transfer[] = {
                     "later.",
           .pytorch = "No `.item()`, `if tensor:` or print of a tensor in the loop: "
                      "torch.where on the device, or test and log every k steps.",
+          .jax = "No float(x), `x.item()`, `if x:` or print of an array in the loop: jnp.where "
+                 "or jax.lax.cond on the device; keep the arrays, and read them by one "
+                 "jax.device_get every k steps.",
           .bound = "Those memcpys and the idle time around them, in Python also its pauses below "
                    "500 us behind them; of an operator whose result has a size to wait for, all "
                    "its kernels and its time on the host.",
@@ -322,6 +325,8 @@ const struct prof_rule prof_rules_transfer[] = {
                         "clEnqueueMapBuffer once; small constants by clSetKernelArg.",
               .pytorch = "A collate_fn that makes one tensor, and then one `.to(device, "
                          "non_blocking=True)`.",
+              .jax = "numpy.stack of the pieces and one jax.device_put of that; constants by jnp "
+                     "inside the jitted function.",
               .bound = "The part that comes right after another one, of the copies' exposed time "
                        "and of the idle time around them.",
               .limits = "Whether the pieces could be made at one time is not seen.",
@@ -343,6 +348,8 @@ const struct prof_rule prof_rules_transfer[] = {
               .pytorch = "DataLoader(pin_memory=True) and `.to(device, non_blocking=True)`; "
                          "what stays the same only once: register_buffer, or `.to(device)` "
                          "before the loop.",
+              .jax = "jax.device_put once, before the loop, for what stays the same; of the next "
+                     "batch before this step's result is read; copy_to_host_async() of results.",
               .bound = "Exposed time of those copies x (1 - their rate / the rate of page-locked "
                        "copies in this capture, else of the fastest link), and the idle time "
                        "around their calls, at most as long as they take. In Python all of "
@@ -368,6 +375,8 @@ const struct prof_rule prof_rules_transfer[] = {
                     "of the kernel that uses the data.",
           .pytorch = "`.to(device, non_blocking=True)` from pinned memory: "
                      "DataLoader(pin_memory=True).",
+          .jax = "jax.device_put of the next batch before this step's result is read; "
+                 "copy_to_host_async() of results, and jax.device_get every k steps.",
           .bound =
               "The smaller of their exposed time and the kernels' time, and (1 - steps / memcpys) "
               "of the idle time around their calls and waits and in the launches after them until "
@@ -392,6 +401,8 @@ const struct prof_rule prof_rules_transfer[] = {
               .pytorch = "The next batch by `.to(device, non_blocking=True)` in `with "
                          "torch.cuda.stream(side):`; then wait_stream(side), and "
                          "record_stream for the tensor.",
+              .jax = "jax.device_put of the next batch before this step's result is read: both "
+                     "return at once.",
               .bound = "min(copies alone, kernels alone and the host's own work): all but the "
                        "first copy of a run can hide. Kernels too, as far as the host's work is "
                        "longer than the copies; and the waits, launches and pauses of the queue "

@@ -335,6 +335,8 @@ const struct prof_rule prof_rules_wait[] = {
           .opencl = NULL,
           .pytorch = "No torch.cuda.empty_cache() in the loop; side work in `with "
                      "torch.cuda.stream(side):`.",
+          .jax = "No XLA_PYTHON_CLIENT_ALLOCATOR=platform, which frees by cudaFree; keep results "
+                 "as device arrays, and read them by one jax.device_get every k steps.",
           .bound = "Idle time of the device in those calls, and, of streams that wait for each "
                    "other, the idle time in which work was queued behind another stream's and what "
                    "kernels would save side by side (as serial-streams).",
@@ -357,6 +359,8 @@ const struct prof_rule prof_rules_wait[] = {
                     "iteration before where the host needs its data.",
           .pytorch = "No torch.cuda.synchronize(), `.item()`, `.cpu()` or `print(loss)` "
                      "in the loop: log every k steps.",
+          .jax = "No block_until_ready(), float(loss) or print(loss) in the loop: keep the "
+                 "arrays, and read them by one jax.device_get every k steps.",
           .bound =
               "(1 - steps / waits) of the idle time after waits and in the launches that follow.",
           .limits = "A wait that hides behind the next one costs nothing when it is removed: the "
