@@ -143,11 +143,8 @@ struct owners {
 
 PROF_ORDER(by_owner, struct owner, PROF_ASCENDING(begin), PROF_ASCENDING(phase))
 
-/* Phases of different threads may overlap in time: the one that began first has it until it ends.
- */
-static bool list_owners(struct owners *owners, struct prof_phases *phases)
+static bool list_owners(struct owners *owners, const struct prof_phases *phases)
 {
-    size_t kept = 0;
     for (size_t p = 0; p < phases->list.count; p++) {
         const struct prof_intervals *own = &phases->list.data[p].intervals;
         for (size_t i = 0; i < own->count; i++)
@@ -158,9 +155,16 @@ static bool list_owners(struct owners *owners, struct prof_phases *phases)
                                                                .next = INT64_MAX,
                                                                .phase = p}))
                 return false;
-        prof_array_free(&phases->list.data[p].intervals);
     }
     prof_array_sort(&owners->list, by_owner);
+    return true;
+}
+
+/* Phases of different threads may overlap in time: the one that began first has it until it ends.
+ */
+static void keep_owners_apart(struct owners *owners)
+{
+    size_t kept = 0;
     for (size_t i = 0; i < owners->list.count; i++) {
         struct owner one = owners->list.data[i];
         int64_t taken = kept ? owners->list.data[kept - 1].end : INT64_MIN;
@@ -169,7 +173,6 @@ static bool list_owners(struct owners *owners, struct prof_phases *phases)
             owners->list.data[kept++] = one;
     }
     owners->list.count = kept;
-    return true;
 }
 
 /* The last one that had begun by then. */
@@ -296,6 +299,9 @@ bool prof_phases_intervals(struct prof_phases *phases, const struct prof_facts *
     for (size_t p = 0; ok && p < phases->list.count; p++)
         ok = span_rows(&phases->list.data[p], &marks, p);
     ok = ok && list_owners(&owners, phases);
+    for (size_t p = 0; p < phases->list.count; p++)
+        prof_array_free(&phases->list.data[p].intervals);
+    keep_owners_apart(&owners);
     if (ok)
         own_operations(&owners, phases, f);
     ok = ok && give_intervals(&owners, phases, f);
@@ -314,16 +320,16 @@ int64_t prof_phase_before(const struct prof_phase *phase, int64_t time)
 }
 
 /* False: it is other work. */
-static bool cover_op(struct prof_phases *phases, const struct prof_intervals *skipped,
-                     const struct prof_intervals *set_up, const struct prof_op *op)
+static bool cover_op(struct prof_phases *phases, const struct owners *owners,
+                     const struct prof_intervals *skipped, const struct prof_intervals *set_up,
+                     const struct prof_op *op)
 {
     struct prof_coverage *coverage = &phases->coverage;
     int64_t asked = prof_op_asked_at(op);
     coverage->device_ns = prof_add(coverage->device_ns, op->duration);
-    for (size_t p = 0; p < phases->list.count; p++) {
-        struct prof_phase *phase = &phases->list.data[p];
-        if (!prof_intervals_has(&phase->intervals, op->start))
-            continue;
+    const struct owner *owner = owner_begun(owners, op->start);
+    if (owner && op->start < owner->end) {
+        struct prof_phase *phase = &phases->list.data[owner->phase];
         phase->ops++;
         phase->device_ns = prof_add(phase->device_ns, op->duration);
         coverage->analysed_ns = prof_add(coverage->analysed_ns, op->duration);
@@ -391,21 +397,25 @@ bool prof_phases_cover(struct prof_phases *phases, struct prof_range_paths *path
     size_t names = f->range_texts.list.count;
     PROF_FREED int64_t *other =
         calloc(names + 1, sizeof *other); /* by name; the last: in no range */
-    if (!other)
+    struct owners owners = {0};
+    if (!other || !list_owners(&owners, phases)) {
+        prof_array_free(&owners.list);
         return false;
+    }
     mark_holders(paths);
     for (size_t p = 0; p < phases->list.count; p++)
         phases->list.data[p].ops = 0;
     for (enum prof_op_kind kind = PROF_OP_KERNEL; kind <= PROF_OP_GRAPH; kind++) {
         for (size_t i = 0; i < f->ops[kind].count; i++) {
             struct prof_op op = prof_facts_op(f, kind, i);
-            if (cover_op(phases, skipped, set_up, &op))
+            if (cover_op(phases, &owners, skipped, set_up, &op))
                 continue;
             uint32_t path = naming_path(paths, &op);
             size_t name = path == PROF_NO_RANGE_PATH ? names : paths->list.data[path].name;
             other[name] = prof_add(other[name], op.duration);
         }
     }
+    prof_array_free(&owners.list);
     for (size_t i = 0; i <= names; i++) {
         const char *name = i < names ? f->range_texts.list.data[i] : NULL;
         if (other[i])
