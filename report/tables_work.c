@@ -322,7 +322,8 @@ const struct prof_report_table prof_report_ranges_table = {
     .title = "NVTX ranges",
     .none = "no NVTX ranges",
     .help = "GPU time is the sum of the kernels launched inside the range; nested ranges count the "
-            "same kernel each.",
+            "same kernel each. A range that was never closed lasts to the end and has all later "
+            "kernels of its thread.",
     .screen_rows = 6,
     .totals = range_totals,
     ROWS(prof_range_row, range, ranges.rows, ranges.count),

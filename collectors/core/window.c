@@ -33,7 +33,7 @@ static _Atomic int32_t ranges;  /* capture ranges that are open in this process 
 static _Atomic bool left_out;   /* --overhead=PERCENT: the iterations of now are not recorded */
 static _Atomic int64_t to_come; /* iterations until that changes */
 static _Atomic uint64_t sampled_by; /* control_page.sampling by which it was counted */
-static _Atomic uint64_t gap_state;  /* 0 = not begun in this process */
+static _Atomic uint64_t gap_state;  /* of random_gap */
 
 /* Threads that come here together find the same. */
 static struct control_page *find_page(void)
@@ -311,16 +311,16 @@ void collector_window(bool open, enum wire_window_reason reason)
     errno = saved;
 }
 
-/* Between half and one and a half of `mean`, so that what the program does every so many iterations
- * is not always left out. Each process of each run has a sequence of its own: else all ranks would
- * leave out the same iterations. Which they were is in the capture (table recording). */
-static int64_t random_gap(uint32_t mean)
+/* Between half and one and a half of the mean, so that what the program does every so many
+ * iterations is not always left out. Run and plan give the sequence, so processes of one run whose
+ * iterations keep step, as ranks, record the same ones: a recorded rank holds up the others, and
+ * what they do together is compared only where all are recorded. */
+static int64_t random_gap(uint64_t plan, bool new_plan)
 {
-    uint64_t random = atomic_load(&gap_state);
-    if (!random)
-        random = page_now()->start_ns ^ (uint64_t)getpid() << 40;
+    uint32_t mean = (uint32_t)plan;
+    uint64_t random = new_plan ? page_now()->start_ns ^ plan : atomic_load(&gap_state);
     random = random * 6364136223846793005u + 1442695040888963407u;
-    atomic_store(&gap_state, random | !random);
+    atomic_store(&gap_state, random);
     uint32_t least = mean - mean / 2;
     return least + (int64_t)((random >> 32) * (uint64_t)(2 * (mean / 2) + 1) >> 32);
 }
@@ -343,7 +343,7 @@ void collector_iteration(void)
     /* A new plan begins with iterations that are left out: they are what others are compared with.
      */
     bool next = plan != 0 && (!same || !atomic_load_explicit(&left_out, memory_order_relaxed));
-    int64_t count = next ? random_gap((uint32_t)plan) : (int64_t)(plan >> 32);
+    int64_t count = next ? random_gap(plan, !same) : (int64_t)(plan >> 32);
     atomic_store(&to_come, count > 0 ? count : 1);
     if (atomic_exchange(&left_out, next) == next)
         return;
@@ -355,7 +355,6 @@ void collector_iteration(void)
 void core_window_forked(void)
 {
     atomic_store(&sampled_by, 0);
-    atomic_store(&gap_state, 0);
     atomic_store(&left_out, false);
 }
 

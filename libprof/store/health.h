@@ -37,6 +37,7 @@ enum prof_health_level {
     X(record_python_untold, WARNING, "record", "python_untold", "Python frames without a name: no room for their code", "") \
     X(record_outside, NOTE, "record", "outside", "records left out: recording was off at their time", "") \
     X(record_filtered, NOTE, "record", "filtered", "kernels left out by --kernel", "") \
+    X(record_open, NOTE, "record", "open", "NVTX ranges that were never closed: they last to the end", "close them, if their GPU time matters") \
     X(process_dropped, LOSS, "process", "dropped", "processes without room in the table of processes", "record a part of the processes") \
     X(part_incomplete, LOSS, "part", "incomplete", "a file that lacks something, merged", "recover or record that part again") \
     X(part_missing, LOSS, "part", "missing", "ranks that are in none of the merged files", "give all files, or --subset") \

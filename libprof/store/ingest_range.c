@@ -122,6 +122,7 @@ static enum prof_status write_range(struct prof_ingest *ingest, struct ingest_sp
         PROF_TRY(write_work(ingest, row, &open->work));
     for (unsigned i = 0; i < open->field_count; i++)
         PROF_TRY(write_range_field(ingest, spool, row, &open->fields[i]));
+    spool->unclosed += !end;
     if (end)
         PROF_TRY(ingest_ring_range(ingest, spool, thread->row, open, end));
     return PROF_OK;
@@ -321,5 +322,11 @@ enum prof_status ingest_ranges_finish(struct prof_ingest *ingest, struct ingest_
         PROF_TRY(write_range(ingest, spool, &spool->started.data[i], 0, -1, 0));
     spool->started.count = 0;
     prof_map_clear(&spool->started_at);
-    return PROF_OK;
+    int64_t count = spool->unclosed;
+    spool->unclosed = 0;
+    if (!count)
+        return PROF_OK;
+    return ingest_health_line(ingest, spool->process, PROF_HEALTH_record_open, NULL, &count,
+                              "NVTX ranges that were never closed: they last to the end, and all "
+                              "later work of their threads is in them");
 }

@@ -212,7 +212,8 @@ struct ingest_spool {
     bool
         restoring; /* waiting records are fed again: what they wrote at first stands in the store */
     bool dirty;    /* consumed something since the last commit */
-    bool finished; /* process gone, all read, trust block written: the file may go */
+    int64_t unclosed; /* ranges that were written without an end */
+    bool finished;    /* process gone, all read, trust block written: the file may go */
     bool unlinked;
 };
 

@@ -403,6 +403,7 @@ START_TEST(ranges_that_are_never_closed)
     ck_assert_int_eq(NUMBER("SELECT count(*) " RANGES "'never popped' AND duration IS NULL"),
                      LEAKED);
     ck_assert_int_eq(NUMBER("SELECT max(depth) " RANGES "'popped'"), LEAKED);
+    ck_assert_int_eq(NUMBER("SELECT value FROM capture_health WHERE code='record_open'"), LEAKED);
     run_done(&run);
 }
 END_TEST
