@@ -5,7 +5,6 @@
 
 #include "report/findings.h"
 #include "libprof/base/utf8.h"
-#include "libprof/gpu/names.h"
 
 #define FIRST 3
 #define ADDRESSES 100000 /* from here on a stream's number is an address, which says nothing */
@@ -63,11 +62,12 @@ static const char *framework_call(const struct prof_report_data *data,
 {
     bool tensorflow = false, xla = false;
     for (size_t i = 0; i < data->kernels.count; i++) {
-        const char *name = data->kernels.rows[i].name;
-        if (name && strstr(name, "at::native::"))
+        const struct prof_kernel_row *row = &data->kernels.rows[i];
+        if (row->name && strstr(row->name, "at::native::"))
             return rule->pytorch;
-        tensorflow |= name && strstr(name, "tensorflow::");
-        xla = xla || (prof_name_library(name) == PROF_LIBRARY_XLA && strncmp(name, "wrapped_", 8));
+        tensorflow |= row->name && strstr(row->name, "tensorflow::");
+        xla |= row->name && row->library && !strcmp(row->library, "XLA") &&
+               strncmp(row->name, "wrapped_", strlen("wrapped_")) != 0;
     }
     return xla && !tensorflow ? rule->jax : NULL;
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libprof/gpu/names.h"
 #include "report/findings.h"
 #include "report/html.h"
 #include "tests/check_main.h"
@@ -62,7 +63,9 @@ static void expect_call(struct prof_report_data *data, const char *kernel, const
                         const char *call)
 {
     static const char *const words[] = {"cudaStream", "torch.", "jax."};
-    struct prof_kernel_row rows[] = {{.name = kernel}, {.name = other}};
+    struct prof_kernel_row rows[] = {
+        {.name = kernel, .library = prof_library_text(prof_name_library(kernel))},
+        {.name = other, .library = prof_library_text(prof_name_library(other))}};
     char *text = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
