@@ -63,11 +63,9 @@ class Faults(replay.Case):
     def run_until(self, scenario, option, windows):
         """Record the fake program until CUDA was recorded in so many windows and is in the last one."""
         capture, until = self.new_capture(), self.path(scenario + option)
-        ended = threading.Event()
+        known, ended = until + ".known", threading.Event()
 
-        def watch():
-            sql = ("SELECT count(*) >= %d AND (SELECT max(start) FROM kernel) > max(start) "
-                   "FROM recording WHERE begins" % windows)
+        def make_when(sql, path):
             while not ended.wait(0.1):
                 try:
                     with contextlib.closing(sqlite3.connect("file:%s?mode=ro" % capture, uri=True)) as db:
@@ -75,8 +73,13 @@ class Faults(replay.Case):
                             continue
                 except sqlite3.Error:  # not made yet
                     continue
-                open(until, "w", encoding="ascii").close()
+                open(path, "w", encoding="ascii").close()
                 return
+
+        def watch():
+            make_when("SELECT count(*) > 0 FROM device WHERE api = 'cuda'", known)
+            make_when("SELECT count(*) >= %d AND (SELECT max(start) FROM kernel) > max(start) "
+                      "FROM recording WHERE begins" % windows, until)
 
         thread = threading.Thread(target=watch)
         thread.start()
@@ -84,7 +87,7 @@ class Faults(replay.Case):
         line.remove("--quiet")
         try:
             result = self.plain(line, env=replay.e2e.clean_environment(
-                LD_LIBRARY_PATH=replay.FAKES, FAKE_UNTIL=until))
+                LD_LIBRARY_PATH=replay.FAKES, FAKE_CUDA_KNOWN=known, FAKE_UNTIL=until))
         finally:
             ended.set()
             thread.join()

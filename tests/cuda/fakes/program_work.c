@@ -221,11 +221,25 @@ static void play_wanted_launch(void)
 
 /* The test looks at the capture and makes the file when it has what is needed. A test that was
  * killed never does. */
-static bool goes_on(void)
+static bool is_missing(const char *variable)
 {
     static uint64_t begun;
     begun = begun ? begun : play_now();
-    return access(getenv("FAKE_UNTIL"), F_OK) != 0 && play_now() - begun < 900000000000u;
+    return access(getenv(variable), F_OK) != 0 && play_now() - begun < 900000000000u;
+}
+
+static bool goes_on(void)
+{
+    return is_missing("FAKE_UNTIL");
+}
+
+/* Until the capture says that CUDA is used. */
+static void use_cuda(void)
+{
+    play_topology();
+    play_wanted_launch();
+    while (is_missing("FAKE_CUDA_KNOWN"))
+        play_pause_ms(10);
 }
 
 /* Once CUPTI is on, each iteration takes `more_us` longer. */
@@ -250,18 +264,14 @@ int scenario_steps(void)
 /* As where the host is the bottleneck: CUPTI goes on costing once it was on. */
 int scenario_steps_slowed(void)
 {
-    play_topology();
-    play_wanted_launch();
-    play_pause_ms(400); /* it is known that CUDA is used */
-    return play_steps(2000);
+    use_cuda();
+    return play_steps(4000);
 }
 
 /* Iterations that end before CUDA is recorded, and work that goes on without them. */
 int scenario_steps_end(void)
 {
-    play_topology();
-    play_wanted_launch();
-    play_pause_ms(400);                  /* it is known that CUDA is used */
+    use_cuda();
     for (unsigned i = 0; i < 100; i++) { /* far shorter than CUDA is waited for */
         perfkit_range_push("step");
         play_wanted_launch();
