@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <poll.h>
 #include <spawn.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -452,8 +453,8 @@ static void wait_for_end(const int ends[2])
     }
 }
 
-int spawn_target(char *const argv[], char *const envp[], const struct spawn_hold *hold, pid_t *pid,
-                 int *in_exec)
+int spawn_target(char *const argv[], char *const envp[], const struct spawn_hold *hold,
+                 _Atomic uint32_t *started, pid_t *pid, int *in_exec)
 {
     int ends[2], holding[2];
     *in_exec = 0;
@@ -473,6 +474,7 @@ int spawn_target(char *const argv[], char *const envp[], const struct spawn_hold
     if (*pid == 0) {
         if (hold)
             wait_for_end(holding);
+        atomic_store(started, (uint32_t)getpid());
         signals_restore();
         execvpe(argv[0], argv, envp);
         int failed = errno;

@@ -50,9 +50,10 @@ struct spawn_hold {
 
 /* Fork and exec with signals_restore in between. Returns 0 and *pid, or the errno of what failed;
  * *in_exec = 1 when it was the exec (the command's fault), 0 when it was fork. Signals must be
- * blocked. */
-int spawn_target(char *const argv[], char *const envp[], const struct spawn_hold *hold, pid_t *pid,
-                 int *in_exec);
+ * blocked. *started, in shared memory: the process writes its pid there before exec, so that it is
+ * known to run even if perfkit is killed now. */
+int spawn_target(char *const argv[], char *const envp[], const struct spawn_hold *hold,
+                 _Atomic uint32_t *started, pid_t *pid, int *in_exec);
 
 /* ---- signals --------------------------------------------------------------------------------- */
 

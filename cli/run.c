@@ -425,7 +425,7 @@ static int run_run(const struct cli_command *command, void *given,
     }
     struct spawn_hold hold = {cpu_attach, &run};
     int error = spawn_target(run.argv, run.environment.variables, run.options.cpu.hz ? &hold : NULL,
-                             &run.pid, &in_exec);
+                             &run.scope.control.page->target, &run.pid, &in_exec);
     if (error) {
         status = cannot_start(&run, error, in_exec);
         undo(&run);

@@ -261,7 +261,6 @@ static void start_clock(struct run *run)
     struct scope *scope = &run->scope;
     const struct scope_options *options = scope->options;
     uint64_t now = prof_now_ns();
-    atomic_store(&scope->control.page->target, (uint32_t)run->pid);
     if (options->delay_ns)
         scope->opens_at_ns = now + options->delay_ns;
     if (options->duration_ns)

@@ -38,3 +38,10 @@ ls
 ls spools
 perfkit report f.sqlite | grep -c "removed or moved while perfkit recorded"
 echo "readable: $?"
+# Killed by the program's first act: it had been started, whatever perfkit had done by then.
+for i in 1 2 3 4 5; do
+  { perfkit run -q --spool-dir=spools -o g.sqlite -- sh -c 'kill -9 $PPID'; } 2>/dev/null
+  rm -f g.sqlite*
+  perfkit recover -q spools/*
+  ls g.sqlite && rm g.sqlite
+done
