@@ -353,14 +353,15 @@ static void about_idle_time(const struct prof_report_data *data, struct steps *s
         return;
     bool windows = data->trust.recorded_ns != PROF_UNKNOWN; /* before the first nothing is idle */
     double busy = (double)row->busy_ns / (double)row->window_ns;
+    const char *most = prof_is_behind(row) ? "at most " : "";
     const char *label = prof_report_device_label(prof_device(data->capture, row->device));
     int64_t lead = row->first_ns == PROF_UNKNOWN ? 0 : row->first_ns - data->utilisation.begin_ns;
     int64_t longest = row->gaps_listed ? row->gaps[0].duration_ns : 0;
     if (busy < 0.5 && lead > longest && !windows)
-        add(steps, "%s was idle %s, %s before its first work: see the timeline.", label,
+        add(steps, "%s was idle %s%s, %s before its first work: see the timeline.", label, most,
             prof_percent(1 - busy).text, prof_duration_ns(lead).text);
     else if (busy < 0.5 && longest)
-        add(steps, "%s was idle %s, longest %s from %s on: see the timeline.", label,
+        add(steps, "%s was idle %s%s, longest %s from %s on: see the timeline.", label, most,
             prof_percent(1 - busy).text, prof_duration_ns(longest).text,
             prof_duration_ns(row->gaps[0].start_ns).text);
     if (row->kernel_ns > 0 && row->memcpy_memset_ns > row->kernel_ns)

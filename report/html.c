@@ -92,6 +92,7 @@ static void put_busy_lines(struct prof_json *json, const struct prof_report_data
         prof_json_string(json, "name", device ? device->name : NULL);
         prof_json_known(json, "busy_ns", row->busy_ns);
         prof_json_known(json, "window_ns", row->window_ns);
+        prof_json_bool(json, "behind", prof_is_behind(row));
         put_share_array(json, "kernels", row->kernel_share, data->utilisation.buckets);
         put_share_array(json, "all", row->busy_share, data->utilisation.buckets);
         prof_json_end(json);

@@ -362,7 +362,7 @@ static void print_device(const struct prof_report_page *page, const struct prof_
     if (device && device->memory_bytes > 0)
         fprintf(page->out, ", %s", prof_bytes_of(device->memory_bytes).text);
     fputs(")\n", page->out);
-    bool behind = row->late_ns > row->window_ns / 20;
+    bool behind = prof_is_behind(row);
     snprintf(line, sizeof line, "%s%s busy: %s of %s; idle %s%s", behind ? "at least " : "",
              prof_percent((double)row->busy_ns / window).text, prof_duration_ns(row->busy_ns).text,
              prof_duration_ns(row->window_ns).text, behind ? "at most " : "",

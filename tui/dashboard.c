@@ -131,8 +131,13 @@ static void read_run_curves(struct tui_dashboard *d, struct prof_capture *captur
             const struct prof_device *device = prof_device(capture, use.rows[i].device);
             struct tui_device_history *history =
                 history_of(d, device ? device->physical : use.rows[i].device);
-            if (history)
+            if (history) {
                 history->energy_j = use.rows[i].energy.joules;
+                history->busy = use.rows[i].window_ns > 0
+                                    ? (double)use.rows[i].busy_ns / (double)use.rows[i].window_ns
+                                    : NAN;
+                history->behind = prof_is_behind(&use.rows[i]);
+            }
             for (size_t k = 0; history && use.rows[i].power_w && k < use.buckets; k++)
                 history->power_w[k] =
                     use.rows[i].power_w[k] > 0 ? (uint32_t)use.rows[i].power_w[k] : 0;
@@ -310,14 +315,28 @@ double tui_dashboard_busy(const struct tui_dashboard *d, const struct tui_model 
                           const struct tui_device_history *h)
 {
     int64_t last = tui_last_second(model), first = tui_first_second(model);
-    double sum = 0, length = TUI_SPARK;
-    if (d->whole || first <= last - TUI_SPARK) /* as far back as the curve goes */
+    double sum = 0;
+    if (d->whole)
+        return h->busy;
+    if (first <= last - TUI_SPARK) /* as far back as the curve goes */
         first = last - TUI_SPARK + 1;
-    if (!d->whole)
-        length = (double)model->now_ns / 1e9 - (double)first;
+    double length = (double)tui_recorded_ns(model, first * 1000000000, model->now_ns);
     for (int64_t second = first; second <= last; second++)
         sum += h->busy_us[TUI_SPARK - 1 - (last - second)];
-    return length > 0 ? fmin(sum / 1e6 / length, 1) : NAN;
+    return length > 0 ? fmin(sum * 1e3 / length, 1) : NAN;
+}
+
+/* Of a second of which only a part was recorded, as if that went on. */
+static void busy_curve(const struct tui_dashboard *d, const struct tui_model *model,
+                       const struct tui_device_history *h, uint32_t values[TUI_SPARK])
+{
+    memcpy(values, h->busy_us, TUI_SPARK * sizeof *values);
+    for (int k = 0; !d->whole && k < TUI_SPARK; k++) {
+        int64_t begin = (tui_last_second(model) - (TUI_SPARK - 1 - k)) * 1000000000;
+        int64_t recorded = tui_recorded_ns(model, begin, begin + 1000000000);
+        if (recorded > 0)
+            values[k] = (uint32_t)fmin(values[k] * 1e9 / (double)recorded, 1e6);
+    }
 }
 
 static void draw_device(const struct tui_dashboard *d, const struct tui_model *model,
@@ -326,7 +345,8 @@ static void draw_device(const struct tui_dashboard *d, const struct tui_model *m
     const struct prof_device *device = tui_model_device(model, h->device);
     double share = tui_dashboard_busy(d, model, h);
     char now[160];
-    snprintf(now, sizeof now, "%s busy", prof_percent(share).text);
+    snprintf(now, sizeof now, "%s%s busy", d->whole && h->behind ? "at least " : "",
+             prof_percent(share).text);
     if (h->power_now_mw != PROF_UNKNOWN)
         prof_append(now, sizeof now, "  %lld W", (long long)(h->power_now_mw / 1000));
     if (h->energy_j > 0)
@@ -334,8 +354,9 @@ static void draw_device(const struct tui_dashboard *d, const struct tui_model *m
     if (h->used_bytes != PROF_UNKNOWN)
         prof_append(now, sizeof now, "  %s of %s", prof_bytes_of(h->used_bytes).text,
                     prof_bytes_of(h->total_bytes).text);
-    uint32_t cells[TUI_SPARK];
-    fit_curve(grid, d->whole, h->busy_us, true, cells);
+    uint32_t values[TUI_SPARK], cells[TUI_SPARK];
+    busy_curve(d, model, h, values);
+    fit_curve(grid, d->whole, values, true, cells);
     draw_curve(grid, y, device && device->title ? device->title : "device", now, share, cells, 1e6);
 }
 

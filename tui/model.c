@@ -337,6 +337,7 @@ static void tui_lookups_free(struct tui_model *model)
 /* Longer than naming call stacks and making one file of it take as a rule; after that another
  * reader, not the writer, keeps the file in WAL mode. */
 #define LET_GO_NS 30000000000ull
+#define UNRECORDED_REST 20 /* times as long as reading it took */
 
 struct tui_model *tui_model_new(const char *path)
 {
@@ -367,6 +368,7 @@ static void forget_all_rows(struct tui_model *model)
     prof_array_free(&model->seconds);
     prof_array_free(&model->copy_seconds);
     prof_array_free(&model->memory_seconds);
+    prof_array_free(&model->unrecorded);
     prof_names_free(&model->kernel_names);
     prof_names_free(&model->cell_keys);
     prof_map_free(&model->seen_configs);
@@ -509,6 +511,20 @@ static enum tui_phase next_model_phase(const struct tui_model *model)
     return TUI_WATCHING;
 }
 
+/* Pauses, as those of --overhead=PERCENT. All are read anew: with many, it is done seldom. */
+static void read_unrecorded(struct tui_model *model)
+{
+    struct prof_filter until_now = {.end_ns = model->now_ns > 0 ? model->now_ns : 0};
+    uint64_t now = prof_now_ns();
+    if (now < model->unrecorded_due_ns)
+        return;
+    prof_array_free(&model->unrecorded);
+    if (prof_unrecorded(model->capture, &until_now, &model->unrecorded, NULL))
+        prof_array_free(&model->unrecorded);
+    uint64_t then = prof_now_ns();
+    model->unrecorded_due_ns = then + UNRECORDED_REST * (then - now);
+}
+
 /* Time of the capture: the clock's while it grows, else its end. */
 static void set_model_time(struct tui_model *model, uint64_t now)
 {
@@ -518,7 +534,9 @@ static void set_model_time(struct tui_model *model, uint64_t now)
         model->now_ns = (int64_t)now - info->start_mono_ns;
     else
         model->now_ns = prof_end_ns(model->capture);
-    model->wall_ns = growing ? model->now_ns : prof_wall_ns(model->capture, NULL);
+    read_unrecorded(model);
+    model->wall_ns =
+        growing ? tui_recorded_ns(model, 0, model->now_ns) : prof_wall_ns(model->capture, NULL);
 }
 
 static void set_model_progress(struct tui_model *model, uint64_t now)

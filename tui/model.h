@@ -186,7 +186,7 @@ struct tui_model {
     /* About the capture; texts owned. */
     struct prof_info info;
     bool own_info;
-    int64_t wall_ns;    /* what shares refer to; PROF_UNKNOWN before the first look */
+    int64_t wall_ns;    /* recorded, what shares refer to; PROF_UNKNOWN before the first look */
     int64_t now_ns;     /* time of the capture that the last look showed */
     uint64_t looked_ns; /* CLOCK_MONOTONIC of the last look; 0 = none */
     int64_t look_cost_ns, worst_look_ns;
@@ -210,6 +210,8 @@ struct tui_model {
     PROF_ARRAY(struct tui_allocation) live; /* not freed yet */
     PROF_ARRAY(struct tui_end) ends;        /* heap, the earliest first */
     size_t next_live;                       /* the first that the next look looks at again */
+    struct prof_unrecorded_list unrecorded; /* read again at unrecorded_due_ns */
+    uint64_t unrecorded_due_ns;
     int64_t live_bytes, peak_bytes, peak_ns;
     struct prof_names kernel_names;
     struct prof_names cell_keys;
@@ -229,7 +231,7 @@ struct tui_model {
     size_t most_cells;  /* set by who wants nothing but sums since the start: what comes later is of
                            PROF_OTHER_CONFIGS; 0 = any number */
     bool window_chosen; /* else a capture that was finished when it was opened is shown whole */
-    double window_length_s;
+    double window_length_s; /* of it what was recorded; NAN = nothing was */
 };
 
 struct tui_second {
@@ -254,6 +256,9 @@ bool tui_model_tick(struct tui_model *model);
 
 /* Close the file until the next look or tick, before anything else of this process opens it. */
 void tui_model_rest(struct tui_model *model);
+
+/* How much of [begin_ns, end_ns) was recorded. */
+int64_t tui_recorded_ns(const struct tui_model *model, int64_t begin_ns, int64_t end_ns);
 
 /* Compute the sums of the last `seconds` (0 = since the start). */
 void tui_model_window(struct tui_model *model, unsigned seconds);

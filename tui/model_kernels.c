@@ -367,12 +367,27 @@ static void add_cell(struct tui_model *model, const struct tui_cell *cell)
     }
 }
 
+int64_t tui_recorded_ns(const struct tui_model *model, int64_t begin_ns, int64_t end_ns)
+{
+    int64_t length = end_ns > begin_ns ? prof_subtract(end_ns, begin_ns) : 0;
+    for (size_t i = model->unrecorded.count; i-- > 0;) {
+        const struct prof_unrecorded *gap = &model->unrecorded.data[i];
+        int64_t from = gap->begin_ns > begin_ns ? gap->begin_ns : begin_ns;
+        int64_t to = gap->end_ns < end_ns ? gap->end_ns : end_ns;
+        if (gap->end_ns <= begin_ns)
+            break;
+        length -= to > from ? to - from : 0;
+    }
+    return length;
+}
+
 /* The whole seconds of the window and the running one. */
 static double window_length(const struct tui_model *model)
 {
     if (model->now_ns == PROF_UNKNOWN)
         return NAN;
-    double length = (double)model->now_ns / 1e9 - (double)tui_first_second(model);
+    double length =
+        (double)tui_recorded_ns(model, tui_first_second(model) * 1000000000, model->now_ns) / 1e9;
     return length > 1e-9 ? length : NAN;
 }
 

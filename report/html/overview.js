@@ -46,6 +46,8 @@
   const deviceOf = (run) => run.busy.slice().sort((a, b) => b.busy_ns - a.busy_ns)[0];
   const shareOf = (device) => (device && device.window_ns > 0 ? device.busy_ns / device.window_ns : null);
 
+  const busyWords = (device) => (device && device.behind ? 'at least ' : '') + f.percent(shareOf(device));
+
   function memoryNote(run, unseen) {
     if (!(run.leaks > 0)) return unseen || (run.peak_bytes > 0 ? 'everything freed' : 'no allocations');
     return P.plural(run.leaks, 'allocation') + ' (' + f.bytes(run.leaked_bytes) + ') ' +
@@ -65,7 +67,7 @@
     const busiest = deviceOf(run), unseen = run.capture.summary ? 'a summary has no single events' : null,
       imported = run.capture.state === 'imported';
     return [['wall', 'Wall time', f.duration(run.wall_ns), null],
-      ['busy', busiest ? busiest.label + ' busy' : 'Device busy', f.percent(shareOf(busiest)),
+      ['busy', busiest ? busiest.label + ' busy' : 'Device busy', busyWords(busiest),
         busiest ? f.duration(busiest.busy_ns) + ', ' + (busiest.name || 'unnamed device') : unseen || 'no device work was recorded'],
       ['kernels', 'Kernels', f.count(run.kernels),
         run.kernels_in_graphs > 0 ? 'executions; ' + f.count(run.kernels_in_graphs) + ' in graphs' : run.kernels === 1 ? 'launch' : 'launches'],
@@ -112,10 +114,10 @@
 
   function strip(device, run) {
     const width = 1000, height = 44, gaps = unknown(device.all, width, height);
-    const share = shareOf(device), whose = P.runs.length > 1 ? run.label + ' ' : '';
-    const words = whose + device.label + ' busy ' + f.percent(share) + ' of the time';
+    const share = busyWords(device), whose = P.runs.length > 1 ? run.label + ' ' : '';
+    const words = whose + device.label + ' busy ' + share + ' of the time';
     return el('div', { class: 'strip' },
-      el('p', null, el('b', null, whose + device.label), ' ' + (device.name || '') + ': busy ' + f.percent(share) +
+      el('p', null, el('b', null, whose + device.label), ' ' + (device.name || '') + ': busy ' + share +
         ', ' + f.duration(device.busy_ns) + ' of ' + f.duration(device.window_ns),
         key('--kernel', 'kernels'), ' ', key('--h2d', 'memcpy and memset'), ...(gaps ? [' ', key('--dim', 'not recorded')] : [])),
       el('svg', { viewBox: '0 0 ' + width + ' ' + height, preserveAspectRatio: 'none', height,

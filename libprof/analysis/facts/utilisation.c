@@ -445,6 +445,11 @@ enum prof_status prof_utilisation_of(struct prof_capture *capture, const struct 
     return status;
 }
 
+bool prof_is_behind(const struct prof_utilisation_row *row)
+{
+    return row->late_ns > row->window_ns / 20;
+}
+
 void prof_utilisation_free(struct prof_utilisation *result)
 {
     for (size_t i = 0; i < result->count; i++)
