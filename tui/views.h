@@ -106,8 +106,8 @@ struct tui_device_history {
     uint32_t power_w[TUI_SPARK];
     uint32_t memory_kib[TUI_SPARK]; /* live memory of the program there */
     int64_t power_now_mw;
-    double busy;                     /* share of a finished run; NAN = not known */
-    bool behind;                     /* of its host: it was busy for longer while recording was off */
+    double busy; /* share of a finished run; NAN = not known */
+    bool behind; /* of its host: it was busy for longer while recording was off */
     double energy_from_j, energy_j;  /* the counter at the first look, and used since; of a finished
                                         run, in it; NaN = not known */
     int64_t used_bytes, total_bytes; /* of the whole device, as the driver says */
