@@ -331,38 +331,94 @@ enum prof_status ingest_events_finish(struct prof_ingest *ingest, struct ingest_
 /* Where recording is switched off while a CUDA graph is replayed again and again, CUPTI 13.0 gives
  * the kernels of its last recorded replay the ends of a later one, which is not recorded (seen on
  * an H200: 60 kernels of 2 us that all took 69 ms). Such ends are not known. */
-#define LAST_REPLAYS                                                                               \
-    "WITH replay AS (SELECT s.process AS process, k.graph_node >> 32 AS graph, k.correlation AS "  \
-    "correlation, max(k.start + k.duration) AS ended FROM kernel k JOIN stream s ON s.id = "       \
-    "k.stream WHERE k.graph_node IS NOT NULL GROUP BY 1, 2, 3), stopped AS (SELECT r.*, c.start "  \
-    "AS called, (SELECT min(w.start) FROM recording w WHERE w.process = r.process AND NOT "        \
-    "w.begins AND w.reason IN (6, 7) AND w.start >= c.start) AS stop FROM replay r JOIN api_call " \
-    "c ON c.correlation = r.correlation JOIN thread t ON t.id = c.thread AND t.process = "         \
-    "r.process), last AS (SELECT *, max(called) FROM stopped WHERE stop IS NOT NULL GROUP BY "     \
-    "process, graph, stop) "
+static const char find_late_replays[] =
+    "CREATE TEMP TABLE pausing(process INTEGER, correlation INTEGER, called INTEGER, pause "
+    "INTEGER, "
+    "PRIMARY KEY(process, correlation)) WITHOUT ROWID; "
+    "CREATE TEMP TABLE late(process INTEGER, correlation INTEGER, graph INTEGER, "
+    "PRIMARY KEY(process, correlation, graph)) WITHOUT ROWID; "
+    "CREATE TEMP TABLE cell(stream INTEGER, config INTEGER, second INTEGER, "
+    "PRIMARY KEY(stream, config, second)) WITHOUT ROWID; "
+    /* The last graph launches before each pause: a graph's kernels are by far more. */
+    "WITH times AS (SELECT process, start AS time, start AS pause, NULL AS correlation FROM "
+    "recording WHERE NOT begins AND reason IN (6, 7) UNION ALL SELECT t.process, c.start, NULL, "
+    "c.correlation FROM api_call c JOIN thread t ON t.id = c.thread WHERE c.class = 4), "
+    "next AS (SELECT process, correlation, time AS called, min(pause) OVER (PARTITION BY process "
+    "ORDER BY time DESC) AS pause FROM times), "
+    "numbered AS (SELECT *, row_number() OVER (PARTITION BY process, pause ORDER BY called DESC) "
+    "AS back FROM next WHERE correlation NOT NULL AND pause NOT NULL) "
+    "INSERT OR IGNORE INTO pausing SELECT process, correlation, called, pause FROM numbered WHERE "
+    "back <= 100; "
+    "WITH replay AS MATERIALIZED (SELECT p.process, p.correlation, k.graph_node >> 32 AS graph, "
+    "called, pause, max(k.start + k.duration) AS ended FROM kernel k CROSS JOIN stream s ON s.id = "
+    "k.stream CROSS JOIN pausing p ON p.process = s.process AND p.correlation = k.correlation "
+    "WHERE "
+    "k.graph_node NOT NULL GROUP BY 1, 2, 3), "
+    "ranked AS (SELECT *, max(called) OVER (PARTITION BY process, graph, pause) AS newest FROM "
+    "replay) "
+    "INSERT INTO late SELECT process, correlation, graph FROM ranked WHERE called = newest AND "
+    "ended > pause";
+
+#define LATE_KERNELS                                                                               \
+    "kernel k CROSS JOIN stream s ON s.id = k.stream CROSS JOIN late l ON l.process = s.process "  \
+    "AND l.correlation = k.correlation AND l.graph = k.graph_node >> 32 WHERE k.graph_node NOT "   \
+    "NULL"
+
+/* The sums of the seconds in which the late kernels began, once more without these. */
+static enum prof_status sum_up_without_late(struct prof_ingest *ingest)
+{
+    PROF_TRY(ingest_rollup_flush(ingest));
+    rollup_sums_free(&ingest->rollup);
+    PROF_TRY(ingest_exec(
+        ingest,
+        "INSERT OR IGNORE INTO cell SELECT k.stream, ifnull(k.config, 0), k.start / 1000000000 "
+        "FROM " LATE_KERNELS "; DELETE FROM rollup WHERE (stream, ifnull(config, 0), second) IN "
+        "(SELECT stream, config, second FROM cell)"));
+    sqlite3_stmt *row;
+    PROF_TRY(ingest_query(
+        ingest,
+        "SELECT k.stream, k.config, k.start, k.duration FROM kernel k CROSS JOIN cell c ON "
+        "c.stream = k.stream AND c.config = ifnull(k.config, 0) AND c.second = k.start / "
+        "1000000000 WHERE k.duration NOT NULL",
+        &row));
+    bool ok = true;
+    while (ok && sqlite3_step(row) == SQLITE_ROW)
+        ok = rollup_sums_add(&ingest->rollup, sqlite3_column_int64(row, 0),
+                             sqlite3_column_int64(row, 1), sqlite3_column_int64(row, 2),
+                             (uint64_t)sqlite3_column_int64(row, 3));
+    PROF_TRY(ingest_query_end(ingest, row, PROF_OK));
+    return ok ? PROF_OK : ingest_no_memory(ingest, "sums per second");
+}
 
 enum prof_status ingest_graph_ends(struct prof_ingest *ingest)
 {
-    static_assert(WIRE_WINDOW_OVERHEAD == 6 && WIRE_WINDOW_SAMPLE == 7, "reasons of LAST_REPLAYS");
+    static_assert(WIRE_WINDOW_OVERHEAD == 6 && WIRE_WINDOW_SAMPLE == 7 &&
+                      WIRE_CLASS_GRAPH_LAUNCH == 4,
+                  "numbers in find_late_replays");
     PROF_TRY(ingest_batches_flush(ingest));
     sqlite3_stmt *some;
-    PROF_TRY(ingest_query(ingest, "SELECT 1 FROM recording WHERE NOT begins AND reason IN (6, 7)",
-                          &some));
+    PROF_TRY(
+        ingest_query(ingest,
+                     "SELECT 1 FROM recording WHERE NOT begins AND reason IN (6, 7) AND EXISTS "
+                     "(SELECT 1 FROM kernel WHERE graph_node NOT NULL)",
+                     &some));
     bool paused = sqlite3_step(some) == SQLITE_ROW;
     PROF_TRY(ingest_query_end(ingest, some, PROF_OK));
     if (!paused)
         return PROF_OK;
-    PROF_TRY(ingest_exec(ingest,
-                         "UPDATE kernel SET duration = NULL WHERE id IN (" LAST_REPLAYS
-                         "SELECT k.id FROM last l JOIN kernel k ON k.correlation = l.correlation "
-                         "AND k.graph_node >> 32 = l.graph JOIN stream s ON s.id = k.stream AND "
-                         "s.process = l.process WHERE l.ended > l.stop)"));
+    PROF_TRY(ingest_exec(ingest, find_late_replays));
+    PROF_TRY(ingest_exec(
+        ingest,
+        "UPDATE kernel SET duration = NULL WHERE id IN (SELECT k.id FROM " LATE_KERNELS ")"));
     char note[160];
     int kernels = sqlite3_changes(ingest->db);
     snprintf(note, sizeof note,
              "the end of %d kernel%s of CUDA graphs is not known: recording paused, and the graph "
              "was replayed again",
              kernels, kernels == 1 ? "" : "s");
+    if (kernels && !ingest->ring.ns) /* a ring has thrown kernels of these seconds away */
+        PROF_TRY(sum_up_without_late(ingest));
+    PROF_TRY(ingest_exec(ingest, "DROP TABLE pausing; DROP TABLE late; DROP TABLE cell"));
     return kernels ? ingest_health_line(ingest, 0, PROF_HEALTH_graph_ends, NULL, NULL, note)
                    : PROF_OK;
 }

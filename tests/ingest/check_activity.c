@@ -517,6 +517,9 @@ START_TEST(ends_of_a_replay_before_a_pause_are_not_known)
     ck_assert_int_eq(NUMBER("SELECT count(*) FROM kernel WHERE duration IS NULL"), paused ? 2 : 0);
     ck_assert_int_eq(
         NUMBER("SELECT count(*) FROM kernel WHERE duration IS NULL AND correlation<>82"), 0);
+    ck_assert_int_eq(NUMBER("SELECT sum(\"count\")=(SELECT count(duration) FROM kernel) AND "
+                            "sum(\"sum\")=(SELECT sum(duration) FROM kernel) FROM rollup"),
+                     1);
     ck_assert_int_eq(NUMBER("SELECT count(*) FROM capture_health WHERE code='graph_ends' AND "
                             "note LIKE 'the end of 2 kernels of CUDA graphs is not known%'"),
                      paused ? 1 : 0);
