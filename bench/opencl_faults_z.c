@@ -86,8 +86,7 @@ const char source_z[] =
     "    uint x = state >> 17, y = mixed(state) >> 17; found += x * x + y * y < 1u << 30; }\n"
     "  hits[0] += found; }\n"
     "kernel void drift(global int2 *place, global const int *cell) {\n"
-    "  size_t i = get_global_id(0); int near = 0;\n"
-    "  for (int k = 1; k < 5; k++) near += cell[i] == cell[i ^ k];\n"
+    "  size_t i = get_global_id(0); int near = cell[i] == cell[i ^ 1];\n"
     "  place[i] = (place[i] * 5 + (int2)(near, 7 - near)) & 0xffff; }\n"
     "kernel void cell_of(global const int2 *place, global int *cell) {\n"
     "  size_t i = get_global_id(0); cell[i] = (place[i].x >> 12) + (place[i].y >> 12) * 16; }\n"
@@ -109,7 +108,7 @@ const char source_z[] =
     "  int i = get_global_id(0); out[i] = (before[i] * 3 + (i ^ step)) & 0xffff; }\n"
     "kernel void react(global int *out, global const int *in, int last) {\n"
     "  int i = get_global_id(0), x = in[i];\n"
-    "  out[i] = (x + (in[max(i - 1, 0)] + in[min(i + 1, last)] - 2 * x) / 4 + 3) & 0xffff; }\n"
+    "  out[i] = (x + ((in[max(i - 1, 0)] + in[min(i + 1, last)] - 2 * x) >> 2) + 3) & 0xffff; }\n"
     "kernel void roots(global uint *table) {\n"
     "  uint i = get_global_id(0); ulong power = 3, value = 1;\n"
     "  for (uint n = i; n; n >>= 1, power = power * power % 998244353u)\n"
@@ -491,8 +490,9 @@ static void z_pages(int step)
     static int *values, sum;
     if (!step)
         outcome = scattered(CELLS, 0xffff), field = filled(CELLS * 4), values = host(CELLS * 4);
-    LAUNCH(queue, "react", CELLS, MEM(field), MEM(outcome), INT(CELLS - 1));
-    LAUNCH(queue, "react", CELLS, MEM(outcome), MEM(field), INT(CELLS - 1));
+    cl_mem before = outcome;
+    LAUNCH(queue, "react", CELLS, MEM(field), MEM(before), INT(CELLS - 1));
+    outcome = field, field = before;
     get(outcome, 0, values, fixed ? ROW * 4 : CELLS * 4);
     for (int i = 0; i < ROW; i++)
         sum ^= values[i];
