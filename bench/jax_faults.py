@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""JAX programs: five with a planted fault and the same without it, and one without a fault.
+"""JAX programs: eight with a planted fault and the same without it, and two without a fault.
 
     jax_faults.py NAME --form bad|fixed [--steps N | --seconds S] [--turn FILE] [--cpu-smoke]
 
-Part of set w (torch_faults_w.py): scored only. Labels: tests/diagnosis/unseen.tsv. Ranges come from the module nvtx,
-perfkit's own package (PERFKIT_LIBPROF names its library) or PyTorch, whichever is found first. Memory is not
-taken in advance, as programs run side by side."""
+Part of the sets w and x (torch_faults_w.py, torch_faults_x.py): scored only. Labels: tests/diagnosis/unseen.tsv.
+Ranges come from the module nvtx, perfkit's own package (PERFKIT_LIBPROF names its library) or PyTorch, whichever is
+found first. Memory is not taken in advance, as programs run side by side."""
 import contextlib
 import os
 import sys
@@ -182,6 +182,68 @@ def w_jax_train(_):
     return step
 
 
+def x_jax_donate(fixed):
+    places, width = size(1 << 17), size(2048, 8)
+    state = {"kept": jnp.zeros((places, width)), "at": jnp.zeros((), jnp.int32)}
+    row = rand(10, 1, width)
+
+    def keep(kept, at, row):  # of a replay buffer
+        return jax.lax.dynamic_update_slice(kept, row, (at, 0)), (at + 1) % places
+    keep = jax.jit(keep, donate_argnums=(0,) if fixed else ())
+
+    def step():
+        state["kept"], state["at"] = keep(state["kept"], state["at"], row)
+        return state["kept"]
+    return step
+
+
+def x_jax_vmap(fixed):
+    width, rows = size(256, 8), size(48, 3)
+    params, (x, truth) = dense(width, width, width, 10), examples(rows, width, 10)
+
+    def length(params, x, truth):  # of an example's own gradient
+        return sum(jnp.sum(jnp.square(g)) for g in jax.tree_util.tree_leaves(jax.grad(entropy)(params, x, truth)))
+    one, whole = jax.jit(length), jax.jit(jax.vmap(length, in_axes=(None, 0, 0)))
+
+    def step():
+        if fixed:
+            return whole(params, x, truth)
+        return jnp.stack([one(params, x[i], truth[i]) for i in range(rows)])
+    return step
+
+
+def x_jax_host(fixed):
+    width, rows = size(1024, 8), size(4096)
+    x, first, second = rand(11, rows, width), dense(*[width] * 4), dense(*[width] * 4)
+    forward = jax.jit(network)
+
+    def whiten(y, of):
+        return (y - of.mean(y, axis=0)) / (of.std(y, axis=0) + 1e-5)
+    on_device = jax.jit(lambda y: whiten(y, jnp))
+
+    def step():
+        y = forward(first, x)
+        return forward(second, on_device(y) if fixed else jnp.asarray(whiten(np.asarray(y), np)))
+    return step
+
+
+def x_jax_scan(_):
+    """No fault: a recurrent network with large products, compiled as a whole."""
+    width, rows, length = size(4096, 8), size(4096), size(16, 3)
+    kind = jnp.float32 if SMOKE else jnp.bfloat16
+    weight, x = rand(12, width, width, dtype=kind) / width ** 0.5, rand(13, length, rows, width, dtype=kind)
+
+    @jax.jit
+    def run(weight, x):
+        def body(state, now):
+            return jnp.tanh(state @ weight + now), None
+        return jax.lax.scan(body, jnp.zeros_like(x[0]), x)[0]
+
+    def step():
+        return run(weight, x)
+    return step
+
+
 def ranges():
     """A context manager of a name."""
     try:
@@ -206,5 +268,5 @@ def prepare(smoke):
 
 
 if __name__ == "__main__":
-    sys.exit(paced.main(__doc__, {name: function for name, function in globals().items() if name.startswith("w_")},
+    sys.exit(paced.main(__doc__, {name: function for name, function in globals().items() if name[:2] in ("w_", "x_")},
                         prepare))

@@ -14,12 +14,13 @@ struct program {
     void (*step)(int); /* step 0 sets up */
     int steps;
 };
-extern const struct program programs_u[], programs_v[]; /* ended by one without a name */
-extern const char source_u[], source_v[];
+extern const struct program programs_u[], programs_v[], programs_z[]; /* ended by one without a name */
+extern const char source_u[], source_v[], source_z[];
 
 extern cl_context context;
 extern cl_command_queue queue, other;
 extern bool fixed;
+extern cl_mem outcome; /* if set: both forms end with the same bytes in it */
 
 /* The host's own work: busy for so long. */
 void host_work(double us);

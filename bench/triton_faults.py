@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Programs with Triton kernels of their own: three with a planted fault and the same without it, and one without.
+"""Programs with Triton kernels of their own: five with a planted fault and the same without it, and two without.
 
     triton_faults.py NAME --form bad|fixed [--steps N | --seconds S] [--turn FILE] [--cpu-smoke]
 
-Part of set w (torch_faults_w.py): scored only. Labels: tests/diagnosis/unseen.tsv. Needs PyTorch and Triton;
---cpu-smoke uses Triton's interpreter."""
+Part of the sets w and x (torch_faults_w.py, torch_faults_x.py): scored only. Labels: tests/diagnosis/unseen.tsv. Needs
+PyTorch and Triton; --cpu-smoke uses Triton's interpreter."""
 import os
 import sys
 
@@ -132,6 +132,61 @@ def w_triton_softmax(_):
     return step
 
 
+def x_triton_tiny(fixed):
+    count = size(1 << 27, 4096)
+    x, block = rand(count), 1024 if fixed else 32
+    out = torch.empty_like(x)
+
+    def step():  # a program for each 32 elements
+        silu[(triton.cdiv(count, block),)](x, out, count, BLOCK=block, num_warps=4 if fixed else 1)
+        return out
+    return step
+
+
+@triton.jit
+def add_up(x, sums, count, SHARED: tl.constexpr, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    value = tl.load(x + at, mask=at < count, other=0.0)
+    total = tl.sum(value * value, axis=0)
+    if SHARED:
+        tl.atomic_add(sums, total)
+    else:
+        tl.store(sums + tl.program_id(0), total)
+
+
+def x_triton_atomics(fixed):
+    count, block = size(1 << 27, 4096), 256
+    x, programs = rand(count), triton.cdiv(count, block)
+    sums = torch.zeros(programs if fixed else 1, device=common.DEVICE)
+
+    def step():  # the energy of a signal
+        if not fixed:
+            sums.zero_()
+        add_up[(programs,)](x, sums, count, SHARED=not fixed, BLOCK=block)
+        return sums.sum()
+    return step
+
+
+@triton.jit
+def cross_entropy(x, truth, losses, width, BLOCK: tl.constexpr):
+    row, at = tl.program_id(0).to(tl.int64), tl.arange(0, BLOCK)
+    value = tl.load(x + row * width + at, mask=at < width, other=-float("inf"))
+    most = tl.max(value, axis=0)
+    right = tl.load(x + row * width + tl.load(truth + row))
+    tl.store(losses + row, tl.log(tl.sum(tl.exp(value - most), axis=0)) + most - right)
+
+
+def x_triton_loss(_):
+    rows, width = size(32768, 4), size(8000, 20)
+    x, losses = rand(rows, width), torch.empty(rows, device=common.DEVICE)
+    truth = torch.randint(0, width, (rows,), device=common.DEVICE)
+
+    def step():
+        cross_entropy[(rows,)](x, truth, losses, width, BLOCK=triton.next_power_of_2(width), num_warps=8)
+        return losses
+    return step
+
+
 if __name__ == "__main__":
-    sys.exit(paced.main(__doc__, {name: function for name, function in globals().items() if name.startswith("w_")},
+    sys.exit(paced.main(__doc__, {name: function for name, function in globals().items() if name[:2] in ("w_", "x_")},
                         prepare))
