@@ -288,8 +288,11 @@ START_TEST(a_kernels_start_stays)
     struct prof_capture *capture = kernel_loop("tiny", 8, 32, (_i ? 20 : 1) * US, 0, &findings);
     const struct prof_finding *grid = finding_of(&findings, "small-grid");
     ck_assert((grid != NULL) == _i);
-    if (grid) /* 8 of 132 units, and 1 of 20 us is the start */
-        ck_assert_int_eq(grid->alone_ns * 20 * 132 / (int64_t)(20 * US * 19 * 124), STEPS - 1);
+    if (grid) { /* 8 blocks where 132 units hold 8 each, and 1 of 20 us is the start */
+        ck_assert_int_eq(grid->alone_ns * 20 * 1056 / (int64_t)(20 * US * 19 * 1048), STEPS - 1);
+        /* expected no more of than 124 of 132 units could do */
+        ck_assert_double_eq_tol(grid->confidence, 0.4 * 124 * 1056 / (132.0 * 1048), 1e-9);
+    }
     findings_check(&findings);
     scene_done(capture, &findings);
 }
