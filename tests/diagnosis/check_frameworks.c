@@ -68,6 +68,21 @@ START_TEST(few_or_unknown_kernels_are_no_chain)
 }
 END_TEST
 
+/* What PyTorch's compiler left in several kernels is no chain; what it was not given is one. */
+START_TEST(compiled_kernels_are_no_chain)
+{
+    static const char *const compiled[] = {PRODUCT, "triton_red_fused_sum_0",
+                                           "triton_per_fused_sum_1", "triton_poi_fused_silu_2",
+                                           NULL};
+    static const char *const around[] = {ADD, "triton_poi_fused_silu_2", MUL, NULL};
+    static const int64_t ns[] = {150 * US, 100 * US, 5 * US, 150 * US};
+    struct prof_findings findings;
+    struct prof_capture *capture = run_kernels(_i ? around : compiled, ns, &findings);
+    ck_assert((finding_of(&findings, "fusion-candidate") != NULL) == _i);
+    scene_done(capture, &findings);
+}
+END_TEST
+
 /* 0: attention. 1: a loss. 2: no second product. 3: so small that launching is what it takes. */
 START_TEST(a_softmax_between_products_is_attention)
 {
@@ -463,7 +478,7 @@ START_TEST(only_its_own_kernels_go_with_a_wait)
 END_TEST
 
 CHECK_MAIN_LOOPS("frameworks", {an_expression_is_a_chain, 1},
-                 {few_or_unknown_kernels_are_no_chain, 2},
+                 {few_or_unknown_kernels_are_no_chain, 2}, {compiled_kernels_are_no_chain, 2},
                  {a_softmax_between_products_is_attention, 4},
                  {products_without_tensor_cores_are_named, 13}, {a_logarithm_is_no_softmax, 1},
                  {names_tell_whose_kernel_it_is, 1}, {a_librarys_streams_are_its_own, 2},
