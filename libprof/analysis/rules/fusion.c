@@ -18,10 +18,9 @@
  * BY_THREADS: nothing of that, but its threads share nothing and live for a short time. */
 enum fusible { NOT_FUSIBLE, BY_WORK, BY_LENGTH, BY_NAME, BY_THREADS };
 
-struct class
-{
+struct kernel_class {
     enum fusible fusible;
-    bool compiled; /* by PyTorch: what its compiler left in two kernels in a row cannot be one */
+    enum prof_library compiler; /* left in two kernels what comes in a row; NONE = no compiler */
 };
 
 #define LIFE_NS 10000 /* of a thread that cannot do much */
@@ -49,26 +48,37 @@ static bool has_brief_threads(const struct prof_judge *judge, const struct prof_
     return rounds > 1 && (double)shape->sum_ns / (double)shape->count < rounds * LIFE_NS;
 }
 
-static struct class *classify(struct prof_judge *judge)
+/* PyTorch's and XLA's compilers fuse what they can. XLA also compiles functions that are called one
+ * after the other; its graphs are of one. */
+static enum prof_library compiler_of(const struct prof_shape *shape)
+{
+    enum prof_library library = prof_name_library(prof_shape_name(shape));
+    bool whole =
+        library == PROF_LIBRARY_INDUCTOR || (library == PROF_LIBRARY_XLA && shape->in_graph);
+    return whole ? library : PROF_LIBRARY_NONE;
+}
+
+static struct kernel_class *classify(struct prof_judge *judge)
 {
     const struct prof_facts *f = judge->facts;
-    struct class *classes = calloc(f->shapes.count + 1, sizeof *classes);
+    struct kernel_class *classes = calloc(f->shapes.count + 1, sizeof *classes);
     const struct prof_shape *shape;
     for (size_t at = 0; classes && (shape = prof_next_shape(judge, &at));) {
         if (shape->kind != PROF_OP_KERNEL || prof_is_unbatched(judge, shape))
             continue; /* a kernel repeated over pieces is that rule's */
         double intensity = intensity_of(judge, shape);
         bool low = isfinite(intensity) && intensity < PROF_STREAMING;
-        bool brief = isnan(intensity) && shape->sum_ns / shape->count < SHORT_NS;
-        bool named = isnan(intensity) && prof_name_is_streaming(prof_shape_name(shape));
+        const char *name = prof_shape_name(shape);
+        bool product = prof_name_is_matmul(name) || prof_name_is_convolution(name);
+        bool brief = isnan(intensity) && !product && shape->sum_ns / shape->count < SHORT_NS;
+        bool named = isnan(intensity) && prof_name_is_streaming(name);
         bool light = isnan(intensity) && has_brief_threads(judge, shape);
-        classes[shape - f->shapes.data] = (struct class){
-            .fusible = low     ? BY_WORK
-                       : brief ? BY_LENGTH
-                       : named ? BY_NAME
-                       : light ? BY_THREADS
-                               : NOT_FUSIBLE,
-            .compiled = prof_name_library(prof_shape_name(shape)) == PROF_LIBRARY_INDUCTOR};
+        classes[shape - f->shapes.data] = (struct kernel_class){.fusible = low     ? BY_WORK
+                                                                           : brief ? BY_LENGTH
+                                                                           : named ? BY_NAME
+                                                                           : light ? BY_THREADS
+                                                                                   : NOT_FUSIBLE,
+                                                                .compiler = compiler_of(shape)};
     }
     return classes;
 }
@@ -91,9 +101,9 @@ struct chain {
     size_t iteration;
     int64_t threads; /* of each of its kernels; 0 = no matter */
     bool declared, streams;
-    bool compiled;          /* its last kernel is */
-    bool softmax, loss;     /* has a softmax; a loss */
-    struct prof_op product; /* of matrices, right before it; duration 0 = none */
+    enum prof_library compiler; /* of its last kernel */
+    bool softmax, loss;         /* has a softmax; a loss */
+    struct prof_op product;     /* of matrices, right before it; duration 0 = none */
 };
 
 struct chains {
@@ -200,7 +210,7 @@ static bool passes(const struct prof_facts *f, const struct prof_op *op, enum pr
 /* Of each kernel that follows another in a stream, how often it does, and how often it was queued
  * by then or comes within SHORT_NS: by both shapes. What most do decides, so that one that is late
  * breaks no chain. */
-static bool read_neighbours(const struct prof_judge *judge, const struct class *classes,
+static bool read_neighbours(const struct prof_judge *judge, const struct kernel_class *classes,
                             struct prof_map *neighbours)
 {
     const struct prof_facts *f = judge->facts;
@@ -231,7 +241,8 @@ static bool read_neighbours(const struct prof_judge *judge, const struct class *
 /* Names, not configurations, distinguish neighbours. A chain that comes back to its first kernel
  * has begun anew. */
 static void extend(const struct prof_facts *f, struct chain *chain, struct chains *all,
-                   const struct prof_map *neighbours, const struct prof_op *op, struct class class)
+                   const struct prof_map *neighbours, const struct prof_op *op,
+                   struct kernel_class class)
 {
     const struct prof_shape *shape = &f->shapes.data[op->shape];
     const char *name = prof_shape_name(shape);
@@ -249,7 +260,7 @@ static void extend(const struct prof_facts *f, struct chain *chain, struct chain
     const uint64_t *times =
         follows ? prof_map_get(neighbours, (uint64_t)chain->last_shape << 32 | op->shape) : NULL;
     if (!times || 2 * (*times >> 32) < (uint32_t)*times || chain->threads != threads ||
-        (class.compiled && chain->compiled))
+        (class.compiler && chain->compiler == class.compiler))
         close_chain(f, chain, all, NULL);
     if (!chain->links.count)
         begin_chain(f, chain, op, name);
@@ -270,7 +281,7 @@ static void extend(const struct prof_facts *f, struct chain *chain, struct chain
     chain->sum_ns += op->duration;
     chain->end = op->start + op->duration;
     chain->threads = threads;
-    chain->compiled = class.compiled;
+    chain->compiler = class.compiler;
     chain->declared |= class.fusible == BY_WORK;
     chain->streams |= named || light;
     chain->softmax |= named && prof_name_is_softmax(name);
@@ -280,7 +291,7 @@ static void extend(const struct prof_facts *f, struct chain *chain, struct chain
 static bool find_chains(struct prof_judge *judge, struct chains *all)
 {
     const struct prof_facts *f = judge->facts;
-    struct class *classes = classify(judge);
+    struct kernel_class *classes = classify(judge);
     struct prof_map neighbours = {0}; /* times near << 32 | times */
     struct prof_op_walk walk = {0};
     struct chain chain = {0};
@@ -398,15 +409,17 @@ const struct prof_rule prof_rules_fusion[] = {
     {.page =
          {.id = "fusion-candidate",
           .title = "Neighbouring kernels that could be one",
-          .fires = "At least three chains of three or more different kernels that follow each "
-                   "other in one stream, mostly queued or within 20 us, each with declared or "
-                   "counted work below "
-                   "4 FLOP per byte, or, where neither is known, shorter than 20 us or one of "
-                   "a framework's kernels for elementwise work, reductions, norms, softmax and "
-                   "copies; or the program's own, with equally many threads that share no memory, "
-                   "have 32 registers at most and live for less than 10 us. Not what PyTorch's "
-                   "compiler left in several kernels. Also a softmax of 20 us or more between two "
-                   "products of matrices.",
+          .fires =
+              "At least three chains of three or more different kernels that follow each "
+              "other in one stream, mostly queued or within 20 us, each with declared or "
+              "counted work below "
+              "4 FLOP per byte, or, where neither is known, shorter than 20 us or one of "
+              "a framework's kernels for elementwise work, reductions, norms, softmax and "
+              "copies; or the program's own, with equally many threads that share no memory, "
+              "have 32 registers at most and live for less than 10 us. Not products of matrices, "
+              "nor what PyTorch's compiler, or XLA in a graph, left in several kernels. "
+              "Also a softmax of 20 us or more between two "
+              "products of matrices.",
           .why = "Each kernel writes its result to memory and the next one reads it back; "
                  "kernels that do little else spend their time on that and on starting.",
           .fix = "Fuse the chain into one kernel that keeps intermediate values in "
