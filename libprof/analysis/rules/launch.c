@@ -272,7 +272,8 @@ static bool is_graph(const struct prof_judge *judge, const struct launches *l)
  * where other threads use the processors: no kernel is short beside it. */
 static bool is_launch_bound(const struct prof_judge *judge, const struct launches *l)
 {
-    double least = fmax(SHORT_NS, 2 * fmin(l->launch_ns, PROF_LONG_CALL_NS));
+    double call_ns = l->launch_ns - prof_recorded_call_ns(judge);
+    double least = fmax(SHORT_NS, 2 * fmin(call_ns, PROF_LONG_CALL_NS));
     int64_t queued, idle = launching_idle(judge, l, &queued);
     return l->in_graphs * 2 <= l->kernels && !is_graph(judge, l) &&
            !is_rows_of_products(judge, l) && l->kernels >= 20 && l->median_ns < least && idle > 0;
@@ -360,7 +361,8 @@ const struct prof_rule prof_rules_launch[] = {
           .title = "Kernels are shorter than their launches",
           .fires =
               "Twenty kernels or more whose median is below 10 us or twice the launching "
-              "call (of which 20 us count), and the device idle because of launching. Silent where "
+              "call (of which 20 us count, and not what recording is likely to have added), and "
+              "the device idle because of launching. Silent where "
               "graph-candidate says what to do about it.",
           .why = "The device finishes a kernel before the host has launched the next one.",
           .fix = "Launch fewer, larger kernels: fuse, batch, or launch an iteration "
