@@ -55,15 +55,62 @@ START_TEST(an_expression_is_a_chain)
 }
 END_TEST
 
-/* Two of them are what a program needs; names of other programs say nothing. */
+/* Two of them are what a program needs; names of other programs say nothing. Products of matrices
+ * stand between, however short. */
 START_TEST(few_or_unknown_kernels_are_no_chain)
 {
     static const char *const few[] = {MUL, ADD, PRODUCT, NULL};
     static const char *const unknown[] = {"mul", "add", "tanh_of", "sub", NULL};
+    static const char *const apart[] = {MUL, PRODUCT, ADD, TF32, TANH, PRODUCT, NULL};
+    static const char *const *const all[] = {unknown, few, apart};
     static const int64_t ns[] = {100 * US, 150 * US, 100 * US, 150 * US};
+    static const int64_t brief[] = {9 * US, 9 * US, 9 * US, 9 * US, 9 * US, 9 * US};
     struct prof_findings findings;
-    struct prof_capture *capture = run_kernels(_i ? few : unknown, ns, &findings);
+    struct prof_capture *capture = run_kernels(all[_i], _i == 2 ? brief : ns, &findings);
     ck_assert_ptr_null(finding_of(&findings, "fusion-candidate"));
+    scene_done(capture, &findings);
+}
+END_TEST
+
+/* What PyTorch's compiler left in several kernels is no chain; what it was not given is one. */
+START_TEST(compiled_kernels_are_no_chain)
+{
+    static const char *const compiled[] = {PRODUCT, "triton_red_fused_sum_0",
+                                           "triton_per_fused_sum_1", "triton_poi_fused_silu_2",
+                                           NULL};
+    static const char *const around[] = {ADD, "triton_poi_fused_silu_2", MUL, NULL};
+    static const int64_t ns[] = {150 * US, 100 * US, 5 * US, 150 * US};
+    struct prof_findings findings;
+    struct prof_capture *capture = run_kernels(_i ? around : compiled, ns, &findings);
+    ck_assert((finding_of(&findings, "fusion-candidate") != NULL) == _i);
+    scene_done(capture, &findings);
+}
+END_TEST
+
+/* XLA makes graphs of what it compiled together; launched one by one, its kernels may be of many
+ * functions. */
+START_TEST(a_graph_of_xla_is_no_chain)
+{
+    static const char *const names[] = {"loop_multiply_fusion", "wrapped_tanh",
+                                        "input_reduce_fusion_6"};
+    static const int64_t ns[] = {5 * US, 3 * US, 4 * US};
+    struct scene s;
+    struct prof_findings findings;
+    int configs[3];
+    scene_open(&s, "cuda", "gpu");
+    for (int k = 0; k < 3; k++)
+        configs[k] = scene_config(&s, names[k], 1320, 256, 32);
+    for (int i = 0; i < STEPS; i++) {
+        scene_push(&s, "step");
+        for (int k = 0; _i && k < 3; k++)
+            scene_kernel(&s, 0, configs[k], ns[k]);
+        if (!_i)
+            scene_graph(&s, 0, configs, ns, 3);
+        scene_pop(&s);
+    }
+    struct prof_capture *capture = scene_findings(&s, &findings);
+    ck_assert((finding_of(&findings, "fusion-candidate") != NULL) == _i);
+    findings_check(&findings);
     scene_done(capture, &findings);
 }
 END_TEST
@@ -463,8 +510,8 @@ START_TEST(only_its_own_kernels_go_with_a_wait)
 END_TEST
 
 CHECK_MAIN_LOOPS("frameworks", {an_expression_is_a_chain, 1},
-                 {few_or_unknown_kernels_are_no_chain, 2},
-                 {a_softmax_between_products_is_attention, 4},
+                 {few_or_unknown_kernels_are_no_chain, 3}, {compiled_kernels_are_no_chain, 2},
+                 {a_graph_of_xla_is_no_chain, 2}, {a_softmax_between_products_is_attention, 4},
                  {products_without_tensor_cores_are_named, 13}, {a_logarithm_is_no_softmax, 1},
                  {names_tell_whose_kernel_it_is, 1}, {a_librarys_streams_are_its_own, 2},
                  {uploads_that_come_alike_may_all_go, 3}, {updates_in_a_row_are_a_list, 3},

@@ -115,6 +115,31 @@ START_TEST(rows_of_products_in_turn_are_batched)
 }
 END_TEST
 
+/* 0: one launch in each iteration, and in the same row only as nothing else is launched. 1: many.
+ */
+START_TEST(a_row_ends_with_its_iteration)
+{
+    struct scene s;
+    struct prof_findings findings;
+    scene_open(&s, "cuda", "gpu");
+    int config = scene_config(&s, "normalise", 64, 128, 32);
+    for (int i = 0; i < STEPS; i++) {
+        scene_push(&s, "step");
+        for (int k = 0; k < (_i ? 24 : 1); k++)
+            scene_kernel(&s, 0, config, 2 * US);
+        scene_host(&s, 20 * US);
+        scene_pop(&s);
+    }
+    struct prof_capture *capture = scene_findings(&s, &findings);
+    findings_list(&findings);
+    findings_check(&findings);
+    const struct prof_finding *found = finding_of(&findings, "unbatched-kernels");
+    ck_assert((found != NULL) == (_i == 1));
+    ck_assert(!found || strstr(found->seen, "up to 24 in a row"));
+    scene_done(capture, &findings);
+}
+END_TEST
+
 /* Work-groups of a size that the driver chose: their number is not known. */
 START_TEST(blocks_that_are_not_known_are_left_out)
 {
@@ -177,7 +202,8 @@ START_TEST(the_same_bytes_again)
 END_TEST
 
 /* 0: launches of 8 us and kernels of 5. 1: launches of 400 us, as on a busy processor, and kernels
- * of 200, which are not short. */
+ * of 200, which are not short. 2: nor are those of 15.5 us beside 7.6 us and what recording adds.
+ */
 START_TEST(a_launch_that_is_held_up_makes_no_kernel_short)
 {
     struct scene s;
@@ -185,11 +211,12 @@ START_TEST(a_launch_that_is_held_up_makes_no_kernel_short)
     scene_open(&s, "opencl", "gpu");
     int config = scene_config(&s, "own", 1320, 256, 32),
         other = scene_config(&s, "o", 1320, 256, 32);
-    s.launch_ns = (_i ? 400 : 8) * US;
+    static const int64_t ns[] = {5 * US, 200 * US, 15500};
+    s.launch_ns = (_i == 1 ? 400 : 8) * US;
     for (int i = 0; i < STEPS; i++) {
         scene_push(&s, "step");
         for (int k = 0; k < 6; k++) {
-            scene_kernel(&s, 0, k % 2 ? config : other, (_i ? 200 : 5) * US);
+            scene_kernel(&s, 0, k % 2 ? config : other, ns[_i]);
             scene_sync(&s);
         }
         scene_pop(&s);
@@ -204,6 +231,6 @@ END_TEST
 
 CHECK_MAIN_LOOPS("order", {what_recording_may_have_made_is_information, 3},
                  {unexplained_waiting_goes_with_its_cause, 2},
-                 {rows_of_products_in_turn_are_batched, 2},
+                 {rows_of_products_in_turn_are_batched, 2}, {a_row_ends_with_its_iteration, 2},
                  {blocks_that_are_not_known_are_left_out, 2}, {the_same_bytes_again, 3},
-                 {a_launch_that_is_held_up_makes_no_kernel_short, 2})
+                 {a_launch_that_is_held_up_makes_no_kernel_short, 3})

@@ -255,6 +255,39 @@ START_TEST(a_chain_is_paid_for_its_longer_way)
 }
 END_TEST
 
+/* Long kernels of the program's own, of which nothing is known but their launches. 0: equally many
+ * threads that share nothing and live for 8 us. 1: of another grid. 2: that share memory. 3: that
+ * live for longer. */
+START_TEST(short_lived_threads_are_a_chain)
+{
+    struct scene s;
+    struct prof_findings findings;
+    scene_open(&s, "cuda", "gpu");
+    static const char *const names[] = {"affine", "silu", "gate"};
+    int config[3];
+    for (int k = 0; k < 3; k++)
+        config[k] = scene_config(&s, names[k], _i == 1 && k == 1 ? 26400 : 13200, 256, 24);
+    if (_i == 2)
+        scene_sql(&s, "UPDATE launch_config SET shared_static = 1024 WHERE id = %d", config[1]);
+    for (int i = 0; i < STEPS; i++) {
+        scene_push(&s, "step");
+        for (int k = 0; k < 3; k++)
+            scene_kernel(&s, 0, config[k], (_i == 3 ? 200 : 100 + 10 * k) * US);
+        scene_pop(&s);
+    }
+    struct prof_capture *capture = scene_findings(&s, &findings);
+    const struct prof_finding *finding = finding_of(&findings, "fusion-candidate");
+    ck_assert((finding != NULL) == (_i == 0));
+    if (finding) { /* the shortest is left */
+        ck_assert_int_gt(finding->severity, PROF_SEVERITY_INFO);
+        ck_assert_int_ge(finding->alone_ns, (STEPS - 1) * (int64_t)(230 * US));
+        ck_assert_int_le(finding->alone_ns, STEPS * (int64_t)(240 * US));
+    }
+    findings_check(&findings);
+    scene_done(capture, &findings);
+}
+END_TEST
+
 /* Power alone lowers the clock of any device at full load: nothing to fix. Heat is. */
 START_TEST(power_is_information)
 {
@@ -288,8 +321,11 @@ START_TEST(a_kernels_start_stays)
     struct prof_capture *capture = kernel_loop("tiny", 8, 32, (_i ? 20 : 1) * US, 0, &findings);
     const struct prof_finding *grid = finding_of(&findings, "small-grid");
     ck_assert((grid != NULL) == _i);
-    if (grid) /* 8 of 132 units, and 1 of 20 us is the start */
-        ck_assert_int_eq(grid->alone_ns * 20 * 132 / (int64_t)(20 * US * 19 * 124), STEPS - 1);
+    if (grid) { /* 8 blocks where 132 units hold 8 each, and 1 of 20 us is the start */
+        ck_assert_int_eq(grid->alone_ns * 20 * 1056 / (int64_t)(20 * US * 19 * 1048), STEPS - 1);
+        /* expected no more of than 124 of 132 units could do */
+        ck_assert_double_eq_tol(grid->confidence, 0.4 * 124 * 1056 / (132.0 * 1048), 1e-9);
+    }
     findings_check(&findings);
     scene_done(capture, &findings);
 }
@@ -575,7 +611,8 @@ CHECK_MAIN_LOOPS("rules", {it_speaks_on_the_fault_only, (int)program_count},
                  {a_rule_has_one_severity, sizeof savings / sizeof savings[0]},
                  {a_small_part_is_info, 1}, {a_readbacks_wait_is_no_sync_stall, 1},
                  {the_devices_own_way_is_no_launching, 2}, {a_chain_is_paid_for_its_longer_way, 1},
-                 {power_is_information, 2}, {a_kernels_start_stays, 2}, {causes_come_first, 2},
+                 {short_lived_threads_are_a_chain, 4}, {power_is_information, 2},
+                 {a_kernels_start_stays, 2}, {causes_come_first, 2},
                  {a_librarys_occupancy_is_its_own, 11}, {an_interpreters_way_is_launching, 2},
                  {lost_work_is_not_idle_time, 4},
                  {damage_makes_no_nonsense, sizeof damages / sizeof damages[0]},

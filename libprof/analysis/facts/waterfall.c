@@ -141,6 +141,7 @@ struct sweep {
     bool last_launched;               /* it counts: it was launched in the phase */
     size_t interval;                  /* of the phase */
     uint32_t kernels[PERIODS];        /* shapes of the last ones with nothing in between */
+    size_t iteration;                 /* that the last of them was launched in */
     uint32_t as_before[PERIODS];      /* kernels in a row that are what was 1, 2 before them */
     bool waited;                      /* the host waited since the operation before */
     uint32_t behind; /* shape whose call the host waited in, or a wait; nothing was queued since */
@@ -520,12 +521,18 @@ static bool count_launched(struct work *w, struct sweep *s, const struct prof_op
 }
 
 /* How often the same kernel, or the same two in turn, follow each other with nothing else and no
- * wait in between. */
-static void count_row(struct work *w, struct sweep *s, uint32_t number)
+ * wait in between. A row ends where the program says that an iteration does: what the next one
+ * computes has its data only then. */
+static void count_row(struct work *w, struct sweep *s, const struct prof_op *op)
 {
+    uint32_t number = op->shape;
     struct prof_shape *shape = &w->facts->shapes.data[number];
-    if (s->waited)
+    size_t iteration = w->facts->step_name ? prof_iteration_since(&w->facts->phase->iterations,
+                                                                  op->thread, prof_op_asked_at(op))
+                                           : 0;
+    if (s->waited || s->iteration != iteration)
         begin_row(s);
+    s->iteration = iteration;
     for (size_t p = 0; p < PERIODS; p++)
         s->as_before[p] = s->kernels[p] == number ? s->as_before[p] + 1 : 0;
     s->kernels[1] = s->kernels[0];
@@ -585,7 +592,7 @@ static bool sweep_operation(struct work *w, const struct prof_op *op)
     int64_t *sum = kernel ? &s->facts->kernel_sum_ns : &s->facts->copy_sum_ns;
     *sum += within(w->facts, s, op->start, end);
     if (launched && kernel)
-        count_row(w, s, op->shape);
+        count_row(w, s, op);
     else if (!kernel)
         begin_row(s);
     if (launched && prof_is_copy(shape))

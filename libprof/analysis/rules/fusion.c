@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libprof/analysis/capture.h"
 #include "libprof/analysis/rules/judge.h"
 #include "libprof/base/format.h"
 #include "libprof/base/saturate.h"
@@ -13,8 +14,17 @@
 #define CHAIN 3        /* different kernels that follow each other */
 #define SHORT_NS 20000 /* without declared work: kernels whose own work cannot be much */
 
-/* BY_NAME: neither declared nor short, but a framework's kernel that streams through its data. */
-enum fusible { NOT_FUSIBLE, BY_WORK, BY_LENGTH, BY_NAME };
+/* BY_NAME: neither declared nor short, but a framework's kernel that streams through its data.
+ * BY_THREADS: nothing of that, but its threads share nothing and live for a short time. */
+enum fusible { NOT_FUSIBLE, BY_WORK, BY_LENGTH, BY_NAME, BY_THREADS };
+
+struct kernel_class {
+    enum fusible fusible;
+    enum prof_library compiler; /* left in two kernels what comes in a row; NONE = no compiler */
+};
+
+#define LIFE_NS 10000 /* of a thread that cannot do much */
+#define REGISTERS 32  /* with no more, all threads that a unit holds have theirs */
 
 /* FLOP per byte of a launch configuration; NaN when not available. */
 static double intensity_of(const struct prof_judge *judge, const struct prof_shape *shape)
@@ -23,22 +33,52 @@ static double intensity_of(const struct prof_judge *judge, const struct prof_sha
     return point ? point->roofs[PROF_ROOF_DRAM].intensity : NAN;
 }
 
-static unsigned char *classify(struct prof_judge *judge)
+/* A program's own kernel without shared memory and with few registers, that starts its blocks in
+ * many rounds of a short time each: a thread reads some elements, computes little and writes. */
+static bool has_brief_threads(const struct prof_judge *judge, const struct prof_shape *shape)
+{
+    const struct prof_config *config = shape->config;
+    const struct prof_device *device = judge->device->device;
+    struct prof_occupancy occupancy;
+    if (!device || device->units <= 0 || !prof_occupancy_of(device, config, &occupancy) ||
+        config->registers > REGISTERS || config->shared_static > 0 || config->shared_dynamic > 0 ||
+        prof_name_is_library(config->name))
+        return false;
+    double rounds = (double)prof_config_blocks(config) / (double)(device->units * occupancy.blocks);
+    return rounds > 1 && (double)shape->sum_ns / (double)shape->count < rounds * LIFE_NS;
+}
+
+/* PyTorch's and XLA's compilers fuse what they can. XLA also compiles functions that are called one
+ * after the other; its graphs are of one. */
+static enum prof_library compiler_of(const struct prof_shape *shape)
+{
+    enum prof_library library = prof_name_library(prof_shape_name(shape));
+    bool whole =
+        library == PROF_LIBRARY_INDUCTOR || (library == PROF_LIBRARY_XLA && shape->in_graph);
+    return whole ? library : PROF_LIBRARY_NONE;
+}
+
+static struct kernel_class *classify(struct prof_judge *judge)
 {
     const struct prof_facts *f = judge->facts;
-    unsigned char *classes = calloc(f->shapes.count + 1, 1);
+    struct kernel_class *classes = calloc(f->shapes.count + 1, sizeof *classes);
     const struct prof_shape *shape;
     for (size_t at = 0; classes && (shape = prof_next_shape(judge, &at));) {
         if (shape->kind != PROF_OP_KERNEL || prof_is_unbatched(judge, shape))
             continue; /* a kernel repeated over pieces is that rule's */
         double intensity = intensity_of(judge, shape);
         bool low = isfinite(intensity) && intensity < PROF_STREAMING;
-        bool brief = isnan(intensity) && shape->sum_ns / shape->count < SHORT_NS;
-        bool named = isnan(intensity) && prof_name_is_streaming(prof_shape_name(shape));
-        classes[shape - f->shapes.data] = low     ? BY_WORK
-                                          : brief ? BY_LENGTH
-                                          : named ? BY_NAME
-                                                  : NOT_FUSIBLE;
+        const char *name = prof_shape_name(shape);
+        bool product = prof_name_is_matmul(name) || prof_name_is_convolution(name);
+        bool brief = isnan(intensity) && !product && shape->sum_ns / shape->count < SHORT_NS;
+        bool named = isnan(intensity) && prof_name_is_streaming(name);
+        bool light = isnan(intensity) && has_brief_threads(judge, shape);
+        classes[shape - f->shapes.data] = (struct kernel_class){.fusible = low     ? BY_WORK
+                                                                           : brief ? BY_LENGTH
+                                                                           : named ? BY_NAME
+                                                                           : light ? BY_THREADS
+                                                                                   : NOT_FUSIBLE,
+                                                                .compiler = compiler_of(shape)};
     }
     return classes;
 }
@@ -46,7 +86,7 @@ static unsigned char *classify(struct prof_judge *judge)
 struct link {
     uint32_t shape;
     int64_t duration;
-    bool named;
+    bool streams; /* by its name or its threads */
 };
 
 struct chain {
@@ -59,9 +99,11 @@ struct chain {
     int64_t begin, end;
     uint32_t thread, shape, last_shape;
     size_t iteration;
-    bool declared, named;
-    bool softmax, loss;     /* has a softmax; a loss */
-    struct prof_op product; /* of matrices, right before it; duration 0 = none */
+    int64_t threads; /* of each of its kernels; 0 = no matter */
+    bool declared, streams;
+    enum prof_library compiler; /* of its last kernel */
+    bool softmax, loss;         /* has a softmax; a loss */
+    struct prof_op product;     /* of matrices, right before it; duration 0 = none */
 };
 
 struct chains {
@@ -69,7 +111,7 @@ struct chains {
     int64_t *saved;                   /* by shape */
     int64_t copy_ns;                  /* memcpys within the device between its kernels */
     int64_t attention_ns, attentions; /* of softmaxes between two products, with those */
-    bool declared, named, failed;
+    bool declared, named, light, failed;
     struct prof_spots spots;
 };
 
@@ -81,8 +123,8 @@ static void save_links(const struct chain *chain, struct chains *all, bool atten
     size_t kept = 0;
     for (size_t i = 1; i < chain->links.count; i++) {
         const struct link *link = &chain->links.data[i], *best = &chain->links.data[kept];
-        if (chain->named ? link->named && (!best->named || link->duration < best->duration)
-                         : link->duration > best->duration)
+        if (chain->streams ? link->streams && (!best->streams || link->duration < best->duration)
+                           : link->duration > best->duration)
             kept = i;
     }
     for (size_t i = 0; i < chain->links.count; i++) {
@@ -127,10 +169,11 @@ static void close_chain(const struct prof_facts *f, struct chain *chain, struct 
         all->sum_ns += chain->sum_ns;
         save_links(chain, all, attention);
         all->gap_ns += chain->gap_ns;
-        all->copy_ns += chain->named ? chain->copy_ns : 0;
+        all->copy_ns += chain->streams ? chain->copy_ns : 0;
         all->host_ns += chain->host_ns;
         all->declared |= chain->declared;
-        all->named |= chain->named;
+        all->named |= chain->streams && !chain->threads;
+        all->light |= chain->threads > 0;
         all->longest = different > all->longest ? different : all->longest;
         prof_spots_add(&all->spots, (struct prof_spot){chain->begin, chain->end - chain->begin,
                                                        chain->stream, chain->thread, chain->shape});
@@ -167,7 +210,7 @@ static bool passes(const struct prof_facts *f, const struct prof_op *op, enum pr
 /* Of each kernel that follows another in a stream, how often it does, and how often it was queued
  * by then or comes within SHORT_NS: by both shapes. What most do decides, so that one that is late
  * breaks no chain. */
-static bool read_neighbours(const struct prof_judge *judge, const unsigned char *classes,
+static bool read_neighbours(const struct prof_judge *judge, const struct kernel_class *classes,
                             struct prof_map *neighbours)
 {
     const struct prof_facts *f = judge->facts;
@@ -181,7 +224,7 @@ static bool read_neighbours(const struct prof_judge *judge, const unsigned char 
             continue;
         if (passes(f, op, kind))
             continue;
-        bool fusible = kind == PROF_OP_KERNEL && classes[op->shape];
+        bool fusible = kind == PROF_OP_KERNEL && classes[op->shape].fusible;
         if (fusible && last.duration && last.stream == op->stream) {
             uint64_t key = (uint64_t)last.shape << 32 | op->shape;
             const uint64_t *known = prof_map_get(neighbours, key);
@@ -198,12 +241,17 @@ static bool read_neighbours(const struct prof_judge *judge, const unsigned char 
 /* Names, not configurations, distinguish neighbours. A chain that comes back to its first kernel
  * has begun anew. */
 static void extend(const struct prof_facts *f, struct chain *chain, struct chains *all,
-                   const struct prof_map *neighbours, const struct prof_op *op, enum fusible class)
+                   const struct prof_map *neighbours, const struct prof_op *op,
+                   struct kernel_class class)
 {
-    const char *name = prof_shape_name(&f->shapes.data[op->shape]);
-    bool named = class == BY_NAME, declared = class == BY_WORK;
+    const struct prof_shape *shape = &f->shapes.data[op->shape];
+    const char *name = prof_shape_name(shape);
+    bool named = class.fusible == BY_NAME, light = class.fusible == BY_THREADS;
+    int64_t threads =
+        light ? prof_config_blocks(shape->config) * prof_config_threads(shape->config) : 0;
     bool anew = chain->first_name == name && chain->last_name != name;
-    if (named || chain->named) /* expressions come back to an operation, iterations end */
+    if (named || light ||
+        chain->streams) /* expressions come back to an operation, iterations end */
         anew =
             prof_iteration_since(&f->phase->iterations, op->thread, op->call) != chain->iteration;
     bool follows =
@@ -211,7 +259,8 @@ static void extend(const struct prof_facts *f, struct chain *chain, struct chain
     int64_t gap = follows ? prof_subtract(op->start, chain->end) : 0;
     const uint64_t *times =
         follows ? prof_map_get(neighbours, (uint64_t)chain->last_shape << 32 | op->shape) : NULL;
-    if (!times || 2 * (*times >> 32) < (uint32_t)*times)
+    if (!times || 2 * (*times >> 32) < (uint32_t)*times || chain->threads != threads ||
+        (class.compiler && chain->compiler == class.compiler))
         close_chain(f, chain, all, NULL);
     if (!chain->links.count)
         begin_chain(f, chain, op, name);
@@ -225,14 +274,16 @@ static void extend(const struct prof_facts *f, struct chain *chain, struct chain
     chain->last_call = op->call == PROF_UNKNOWN ? chain->last_call : op->call;
     struct link *slot = prof_array_add(&chain->links);
     if (slot)
-        *slot = (struct link){op->shape, op->duration, named};
+        *slot = (struct link){op->shape, op->duration, named || light};
     all->failed |= !slot;
     chain->last_name = name;
     chain->last_shape = op->shape;
     chain->sum_ns += op->duration;
     chain->end = op->start + op->duration;
-    chain->declared |= declared;
-    chain->named |= named;
+    chain->threads = threads;
+    chain->compiler = class.compiler;
+    chain->declared |= class.fusible == BY_WORK;
+    chain->streams |= named || light;
     chain->softmax |= named && prof_name_is_softmax(name);
     chain->loss |= strstr(name, "nll_loss") != NULL;
 }
@@ -240,7 +291,7 @@ static void extend(const struct prof_facts *f, struct chain *chain, struct chain
 static bool find_chains(struct prof_judge *judge, struct chains *all)
 {
     const struct prof_facts *f = judge->facts;
-    unsigned char *classes = classify(judge);
+    struct kernel_class *classes = classify(judge);
     struct prof_map neighbours = {0}; /* times near << 32 | times */
     struct prof_op_walk walk = {0};
     struct chain chain = {0};
@@ -251,9 +302,9 @@ static bool find_chains(struct prof_judge *judge, struct chains *all)
     while (classes && all->saved && !all->failed && (op = prof_facts_next(f, &walk, &kind))) {
         if (f->shapes.data[op->shape].device != judge->device_index || !prof_facts_launched(f, op))
             continue;
-        if (chain.links.count && chain.named && passes(f, op, kind))
+        if (chain.links.count && chain.streams && passes(f, op, kind))
             chain.copy_ns += kind == PROF_OP_TRANSFER ? op->duration : 0;
-        else if (kind == PROF_OP_KERNEL && classes[op->shape])
+        else if (kind == PROF_OP_KERNEL && classes[op->shape].fusible)
             extend(f, &chain, all, &neighbours, op, classes[op->shape]);
         else
             close_chain(f, &chain, all, op);
@@ -306,8 +357,10 @@ static void tell_chains(struct prof_judge *judge, const struct chains *all)
     int64_t launch = between - dispatch;
     struct speed_up gain = speed_up_of(judge, all, between);
     bool attention = 2 * all->attention_ns > all->sum_ns;
-    struct prof_draft *draft =
-        prof_found(judge, all->declared || all->named || attention ? 0.7 : 0.3);
+    bool streams = all->declared || all->named;
+    struct prof_draft *draft = prof_found(judge, streams || attention ? 0.7
+                                                 : all->light         ? 0.5
+                                                                      : 0.3);
     prof_numbers(draft, {"chains", (double)all->count}, {"longest", (double)all->longest},
                  {"kernels", (double)all->kernels}, {"kernel_ns", (double)all->sum_ns},
                  {"between_ns", (double)between}, {"share", gain.share},
@@ -315,7 +368,7 @@ static void tell_chains(struct prof_judge *judge, const struct chains *all)
     claim_links(judge, draft, all);
     if (all->copy_ns)
         prof_claim(judge, draft, "memcpy_ns", PROF_SLICE_COPY_DEVICE, all->copy_ns);
-    if (all->declared || all->named)
+    if (streams || all->light)
         prof_claim(judge, draft, "idle_queued_ns", PROF_SLICE_DISPATCH, dispatch);
     if (all->declared) {
         prof_claim(judge, draft, "idle_launch_ns", PROF_SLICE_LAUNCH, launch);
@@ -333,7 +386,9 @@ static void tell_chains(struct prof_judge *judge, const struct chains *all)
                  "%s follow each other in one stream: {kernel_ns} in all and {between_ns} between "
                  "them. One kernel could keep what they pass on in registers: at most "
                  "{chains_factor}x faster on {share} of the time, {whole_factor}x in all.",
-                 all->declared || all->named ? "move memory rather than compute" : "are short");
+                 streams      ? "move memory rather than compute"
+                 : all->light ? "start equally many short-lived threads"
+                              : "are short");
     }
     prof_places(judge, draft, &all->spots);
 }
@@ -354,12 +409,17 @@ const struct prof_rule prof_rules_fusion[] = {
     {.page =
          {.id = "fusion-candidate",
           .title = "Neighbouring kernels that could be one",
-          .fires = "At least three chains of three or more different kernels that follow each "
-                   "other in one stream, mostly queued or within 20 us, each with declared or "
-                   "counted work below "
-                   "4 FLOP per byte, or, where neither is known, shorter than 20 us or one of "
-                   "a framework's kernels for elementwise work, reductions, norms, softmax and "
-                   "copies. Also a softmax of 20 us or more between two products of matrices.",
+          .fires =
+              "At least three chains of three or more different kernels that follow each "
+              "other in one stream, mostly queued or within 20 us, each with declared or "
+              "counted work below "
+              "4 FLOP per byte, or, where neither is known, shorter than 20 us or one of "
+              "a framework's kernels for elementwise work, reductions, norms, softmax and "
+              "copies; or the program's own, with equally many threads that share no memory, "
+              "have 32 registers at most and live for less than 10 us. Not products of matrices, "
+              "nor what PyTorch's compiler, or XLA in a graph, left in several kernels. "
+              "Also a softmax of 20 us or more between two "
+              "products of matrices.",
           .why = "Each kernel writes its result to memory and the next one reads it back; "
                  "kernels that do little else spend their time on that and on starting.",
           .fix = "Fuse the chain into one kernel that keeps intermediate values in "
@@ -374,12 +434,13 @@ const struct prof_rule prof_rules_fusion[] = {
           .jax = "jax.jit around the function that makes the chain, not around its parts; for "
                  "attention jax.nn.dot_product_attention(..., implementation=\"cudnn\").",
           .bound =
-              "For each chain, the sum of its kernels without the longest one (where, without the "
-              "shortest; of attention all, "
+              "For each chain, the sum of its kernels without the longest one (where names or "
+              "threads show that they move memory, without the shortest; of attention all, "
               "and three quarters of both products), and, where work was declared, the idle time "
               "between them or, if longer, the host's "
               "from launch to launch.",
-          .limits = "That one kernel reads what the one before wrote is not seen.",
+          .limits = "That one kernel reads what the one before wrote is not seen, nor whether "
+                    "another thread of it did.",
           .needs = "kernels; declared work or counters make it certain"},
      .advice = PROF_ADVICE_LAUNCHES,
      .judge = fusion_candidate},

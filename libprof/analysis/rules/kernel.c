@@ -59,6 +59,18 @@ static struct hits find_hits(const struct prof_judge *judge, part_of *part)
     return hits;
 }
 
+/* The mean of what `weight` gives, by what each kernel saves. */
+static double weigh_hits(const struct prof_judge *judge, const struct hits *hits, part_of *weight)
+{
+    const struct prof_shape *shape;
+    double sum = 0;
+    for (size_t at = 0; (shape = prof_next_shape(judge, &at));) {
+        double gone = saved_part(judge, hits, shape);
+        sum += gone > 0 ? gone * (double)shape->alone_ns * weight(judge, shape) : 0;
+    }
+    return hits->saved > 0 ? sum / hits->saved : 0;
+}
+
 static void claim_hits(struct prof_judge *judge, struct prof_draft *draft, const struct hits *hits)
 {
     const struct prof_shape *shape;
@@ -90,14 +102,32 @@ static int64_t device_units(const struct prof_judge *judge)
     return device && device->units > 0 ? device->units : 0;
 }
 
+static bool occupancy_of(const struct prof_judge *judge, const struct prof_shape *shape,
+                         struct prof_occupancy *occupancy)
+{
+    return prof_occupancy_of(judge->device->device, shape->config, occupancy);
+}
+
 /* ---- grids ----------------------------------------------------------------------------------- */
 
+/* At most, a block alone on a unit works at the pace that it has beside as many as a unit holds. */
 static double part_unused(const struct prof_judge *judge, const struct prof_shape *shape)
 {
     int64_t units = device_units(judge), blocks = prof_config_blocks(shape->config);
+    struct prof_occupancy occupancy;
     bool small =
         blocks && blocks < units && !prof_is_unbatched(judge, shape); /* one fault, reported once */
-    return small ? 1 - (double)blocks / (double)units : 0;
+    if (!small)
+        return 0;
+    int64_t held = occupancy_of(judge, shape, &occupancy) ? occupancy.blocks : 1;
+    return fmin(1 - (double)blocks / (double)(units * held), below_roof(judge, shape));
+}
+
+/* More blocks on units that have one are less sure to gain than those on units without. */
+static double part_of_units(const struct prof_judge *judge, const struct prof_shape *shape)
+{
+    double blocks = (double)prof_config_blocks(shape->config);
+    return fmin((1 - blocks / (double)device_units(judge)) / part_unused(judge, shape), 1);
 }
 
 static void small_grid(struct prof_judge *judge)
@@ -113,7 +143,8 @@ static void small_grid(struct prof_judge *judge)
     int64_t blocks = prof_config_blocks(hits.worst->config);
     /* What a library launches is as its user's sizes make it. */
     bool own = !prof_name_is_library(hits.worst->config->name);
-    struct prof_draft *draft = prof_found(judge, own ? 0.4 : 0.2);
+    double sure = 0.4 * weigh_hits(judge, &hits, part_of_units);
+    struct prof_draft *draft = prof_found(judge, own ? sure : fmin(sure, 0.2));
     prof_numbers(draft, {"launches", (double)hits.count}, {"units", (double)units},
                  {"blocks", (double)blocks}, {"kernel_ns", (double)hits.time_ns},
                  {"costliest_ns", (double)hits.worst->sum_ns});
@@ -122,12 +153,6 @@ static void small_grid(struct prof_judge *judge)
              "{kernel_ns} in all: %s has {blocks}, and takes {costliest_ns}.",
              prof_short_name(prof_shape_name(hits.worst)).text);
     claim_hits(judge, draft, &hits);
-}
-
-static bool occupancy_of(const struct prof_judge *judge, const struct prof_shape *shape,
-                         struct prof_occupancy *occupancy)
-{
-    return prof_occupancy_of(judge->device->device, shape->config, occupancy);
 }
 
 static bool knows_occupancy(const struct prof_judge *judge)
@@ -197,18 +222,11 @@ static double part_latency(const struct prof_judge *judge, const struct prof_sha
     return fmin(fmin(0.5, 1 - occupancy.share), below_roof(judge, shape));
 }
 
-/* The more threads are missing, the more is to be expected: the mean, by what each kernel saves. */
-static double latency_confidence(const struct prof_judge *judge, const struct hits *hits)
+/* The more threads are missing, the more is to be expected. */
+static double part_missing(const struct prof_judge *judge, const struct prof_shape *shape)
 {
-    const struct prof_shape *shape;
     struct prof_occupancy occupancy;
-    double sum = 0;
-    for (size_t at = 0; (shape = prof_next_shape(judge, &at));) {
-        double gone = saved_part(judge, hits, shape);
-        if (gone > 0 && occupancy_of(judge, shape, &occupancy))
-            sum += gone * (double)shape->alone_ns * (1 - occupancy.share);
-    }
-    return hits->saved > 0 ? LATENCY_CONFIDENCE * sum / hits->saved : 0;
+    return occupancy_of(judge, shape, &occupancy) ? 1 - occupancy.share : 0;
 }
 
 static void low_occupancy(struct prof_judge *judge)
@@ -221,7 +239,8 @@ static void low_occupancy(struct prof_judge *judge)
     struct hits hits = find_hits(judge, part_latency);
     if (!hits.worst || !occupancy_of(judge, hits.worst, &worst))
         return;
-    struct prof_draft *draft = prof_found(judge, latency_confidence(judge, &hits));
+    struct prof_draft *draft =
+        prof_found(judge, LATENCY_CONFIDENCE * weigh_hits(judge, &hits, part_missing));
     prof_number(draft, "occupancy", worst.share, PROF_NUMBER_SHARE);
     prof_numbers(draft, {"registers", (double)hits.worst->config->registers},
                  {"blocks_per_unit", (double)worst.blocks},
@@ -328,8 +347,11 @@ const struct prof_rule prof_rules_kernel[] = {
           .pytorch = "A larger batch; torch.bmm instead of a loop; torch.cuda.Stream() "
                      "for independent branches.",
           .jax = "jax.vmap over a larger batch.",
-          .bound = "Sum of time alone, less what kernels take to start, x (1 - blocks / units).",
-          .limits = "The parts of a block's work may not be divisible further.",
+          .bound = "Sum of time alone, less what kernels take to start, x (1 - blocks / (units x "
+                   "blocks that one holds, after the occupancy formula)). Not more than a roof "
+                   "leaves.",
+          .limits = "The parts of a block's work may not be divisible further. Its confidence is "
+                    "0.4 for blocks on units without one, and less for more on each.",
           .needs = "kernels with configuration, and the device's units"},
      .judge = small_grid},
     {.page =

@@ -139,8 +139,7 @@ static void unbatched_kernels(struct prof_judge *judge)
         kernels += shape->count;
         sum_ns += shape->sum_ns;
         for (int i = PROF_SLICE_FIRST_IDLE; i < PROF_SLICES; i++)
-            idle[i] +=
-                (int64_t)((double)shape->idle_ns[i] * (1 - 1 / launch_row_length(judge, shape)));
+            idle[i] += shape->idle_ns[i]; /* of the first too: the host is ahead with so few */
         prof_spots_add(&spots, prof_longest_spot(judge, shape));
         if (!worst || shape->sum_ns > worst->sum_ns)
             worst = shape;
@@ -273,7 +272,8 @@ static bool is_graph(const struct prof_judge *judge, const struct launches *l)
  * where other threads use the processors: no kernel is short beside it. */
 static bool is_launch_bound(const struct prof_judge *judge, const struct launches *l)
 {
-    double least = fmax(SHORT_NS, 2 * fmin(l->launch_ns, PROF_LONG_CALL_NS));
+    double call_ns = l->launch_ns - prof_recorded_call_ns(judge);
+    double least = fmax(SHORT_NS, 2 * fmin(call_ns, PROF_LONG_CALL_NS));
     int64_t queued, idle = launching_idle(judge, l, &queued);
     return l->in_graphs * 2 <= l->kernels && !is_graph(judge, l) &&
            !is_rows_of_products(judge, l) && l->kernels >= 20 && l->median_ns < least && idle > 0;
@@ -361,7 +361,8 @@ const struct prof_rule prof_rules_launch[] = {
           .title = "Kernels are shorter than their launches",
           .fires =
               "Twenty kernels or more whose median is below 10 us or twice the launching "
-              "call (of which 20 us count), and the device idle because of launching. Silent where "
+              "call (of which 20 us count, and not what recording is likely to have added), and "
+              "the device idle because of launching. Silent where "
               "graph-candidate says what to do about it.",
           .why = "The device finishes a kernel before the host has launched the next one.",
           .fix = "Launch fewer, larger kernels: fuse, batch, or launch an iteration "
@@ -390,10 +391,10 @@ const struct prof_rule prof_rules_launch[] = {
     {.page =
          {.id = "unbatched-kernels",
           .title = "One kernel launched again and again on small pieces",
-          .fires =
-              "Rows of eight launches or more of one kernel with one configuration, no other "
-              "kernel in between, that are short (100 us) or have fewer blocks than the device "
-              "holds at once; or of two in turn with blocks for half of its units at most.",
+          .fires = "Rows of eight launches or more of one kernel with one configuration, no other "
+                   "kernel and no end of a marked iteration in between, that are short (100 us) or "
+                   "have fewer blocks than the device "
+                   "holds at once; or of two in turn with blocks for half of its units at most.",
           .why = "Each launch fills a part of the device for a short time and pays for its start; "
                  "one launch over all pieces fills it once.",
           .fix = "Launch the kernel once, with a dimension of the grid that counts "
@@ -407,8 +408,8 @@ const struct prof_rule prof_rules_launch[] = {
           .jax = "jax.vmap of the function over the stacked pieces; jax.lax.scan where a piece "
                  "needs the one before, both under jax.jit.",
           .bound = "The kernels' time x the part of the device that one launch leaves unused (by "
-                   "the occupancy formula), and the idle time between launches of a row, whatever "
-                   "the host does.",
+                   "the occupancy formula), and the idle time before them, whatever the host does: "
+                   "it is ahead of the device with a launch for each row.",
           .limits = "Launches that depend on each other (a time step after the other) cannot be "
                     "one; kernels that run side by side in streams are not counted as alone.",
           .needs = "kernels with their configuration"},

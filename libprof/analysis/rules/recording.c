@@ -26,6 +26,13 @@ static void add_events(struct prof_recording_delay *sum, double count,
     sum->host_ns += count * price->bare;
 }
 
+double prof_recorded_call_ns(const struct prof_judge *judge)
+{
+    const struct event_price *call = prof_is_cuda(judge) ? &cuda_call_price : &opencl_call_price;
+    double stack = judge->has_stacks ? 0.5 * (stack_price.least + stack_price.most) : 0;
+    return 0.5 * (call->least + call->most) + stack;
+}
+
 /* Of what is launched on the device; operations stand for their calls. */
 static double count_recorded_calls(const struct prof_facts *f, uint32_t device)
 {
