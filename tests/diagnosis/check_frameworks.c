@@ -129,6 +129,70 @@ START_TEST(products_without_tensor_cores_are_named)
 }
 END_TEST
 
+/* By names as recorded on an H200; on tensor cores only, and of convolutions never. */
+START_TEST(products_that_are_not_aligned_are_named)
+{
+    static const struct {
+        const char *names[2];
+        double part; /* that goes */
+    } all[] = {
+        {{"void cutlass::Kernel2<cutlass_75_tensorop_bf16_s1688gemm_bf16_128x128_tn_align1>(int)",
+          NULL},
+         7.0 / 8},
+        {{"void cutlass::Kernel2<cutlass_80_tensorop_bf16_s16816gemm_bf16_256x128_nn_align2>(int)",
+          NULL},
+         3.0 / 4},
+        {{"void cutlass::Kernel2<cutlass_80_tensorop_s1688gemm_64x64_16x6_nn_align1>(int)", NULL},
+         3.0 / 4},
+        {{"sm80_xmma_gemm_f16f16_f16f32_f32_tn_n_tensor16x8x16_aligna4_alignc8_kernel__5x_cublas",
+          NULL},
+         3.0 / 4},
+        {{"void cutlass::Kernel2<cutlass_80_tensorop_s1688gemm_64x64_16x6_nn_align4>(int)", NULL},
+         0},
+        {{"void cutlass::Kernel2<cutlass_80_tensorop_f16_s16816gemm_f16_64x64_nn_align8>(int)",
+          NULL},
+         0},
+        {{"void cutlass::Kernel2<cutlass_80_tensorop_d884gemm_64x64_16x4_nn_align1>(int)", NULL},
+         0},
+        {{"void cutlass::Kernel2<cutlass_80_simt_sgemm_256x128_8x4_nn_align1>(int)", NULL}, 0},
+        {{"void cutlass__5x_cudnn::Kernel<cutlass_tensorop_bf16_s16816fprop_nhwc_align2>(int)",
+          NULL},
+         0},
+        {{PRODUCT, NULL}, 0},
+    };
+    static const int64_t ns[] = {500 * US};
+    struct prof_findings findings;
+    struct prof_capture *capture = run_kernels(all[_i].names, ns, &findings);
+    const struct prof_finding *finding = finding_of(&findings, "unaligned-product");
+    ck_assert_msg((finding != NULL) == (all[_i].part > 0), "%s", all[_i].names[0]);
+    if (finding) {
+        double saved = (double)finding->alone_ns / ((double)number_of(finding, "kernel_ns"));
+        ck_assert_double_eq_tol(saved, all[_i].part, 0.01);
+    }
+    scene_done(capture, &findings);
+}
+END_TEST
+
+/* 0: batch norm profits from the layout. 1: group norm wants the other one: it may not help. */
+START_TEST(a_norm_says_what_a_layout_brings)
+{
+    static const char *const batch[] = {
+        "void cudnn::nchwToNhwcKernel<float>(float*)",
+        "void at::native::batch_norm_collect_statistics_kernel<float>(int)", TF32, NULL};
+    static const char *const group[] = {
+        "void cudnn::nchwToNhwcKernel<float>(float*)",
+        "void at::native::elementwise_kernel<GroupNormKernelImplInternal>(int)", TF32, NULL};
+    static const int64_t ns[] = {150 * US, 150 * US, 700 * US};
+    struct prof_findings findings;
+    struct prof_capture *capture = run_kernels(_i ? group : batch, ns, &findings);
+    const struct prof_finding *finding = finding_of(&findings, "layout-conversion");
+    ck_assert_ptr_nonnull(finding);
+    ck_assert_int_eq(finding->severity, _i ? PROF_SEVERITY_INFO : PROF_SEVERITY_WARNING);
+    ck_assert_double_eq_tol(finding->alone_share, _i ? 0.15 : 0.26, 0.01);
+    scene_done(capture, &findings);
+}
+END_TEST
+
 /* What the sentence of `rule` says of operators, of launches or reads within a range of that name.
  */
 static void check_advice(const char *range, const char *rule, bool reads, const char *words)
@@ -471,4 +535,5 @@ CHECK_MAIN_LOOPS("frameworks", {an_expression_is_a_chain, 1},
                  {pauses_behind_an_upload_go_with_it, 2},
                  {indexing_by_a_mask_goes_with_its_wait, 2},
                  {only_its_own_kernels_go_with_a_wait, 3}, {an_operator_brings_its_remedy, 1},
-                 {the_engines_ranges_are_no_iterations, 1})
+                 {products_that_are_not_aligned_are_named, 10},
+                 {a_norm_says_what_a_layout_brings, 2}, {the_engines_ranges_are_no_iterations, 1})
