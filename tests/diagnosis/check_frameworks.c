@@ -193,6 +193,58 @@ START_TEST(a_norm_says_what_a_layout_brings)
 }
 END_TEST
 
+/* An operator on a thread of the scene, with the number of the graph's node that it makes or uses.
+ */
+static void number_operator(struct scene *s, int side, const char *name, int config, int node)
+{
+    scene_as(s, side);
+    scene_push(s, name);
+    scene_host(s, 20 * US);
+    scene_kernel(s, 0, config, 2 * US);
+    scene_pop(s);
+    scene_sql(s,
+              "INSERT INTO range_field(range, name, value) SELECT (SELECT max(id) FROM range), id, "
+              "%d FROM string WHERE value = 'seq'",
+              node);
+}
+
+/* 0: inference. 1: a backward pass that computes the forward pass again makes nodes that it does
+ * not use. 2: one that uses none of a forward pass. */
+START_TEST(a_graph_without_a_backward_pass_is_needless)
+{
+    struct scene s;
+    struct prof_findings findings;
+    scene_open(&s, "cuda", "gpu");
+    scene_second(&s, false, false);
+    int config = scene_config(&s, MUL, 1320, 256, 32);
+    scene_push(&s, "seq");
+    scene_pop(&s);
+    for (int i = 0; i < STEPS; i++) {
+        scene_as(&s, 0);
+        scene_push(&s, "step");
+        for (int k = 0; k < 12; k++)
+            number_operator(&s, 0, "aten::mul", config, 12 * i + k);
+        for (int k = 0; k < 12 && _i == 1; k++) {
+            number_operator(&s, 1, "aten::mul", config, 100000 + 12 * i + k);
+            number_operator(&s, 1, "MulBackward0", config, 12 * i + k);
+        }
+        if (_i == 2)
+            number_operator(&s, 1, "MulBackward0", config, 100000 + i);
+        scene_as(&s, 0);
+        scene_sync(&s);
+        scene_pop(&s);
+    }
+    struct prof_capture *capture = scene_findings(&s, &findings);
+    findings_list(&findings);
+    findings_check(&findings);
+    const struct prof_finding *finding = finding_of(&findings, "needless-operators");
+    ck_assert_int_eq(finding != NULL, _i != 1);
+    if (finding)
+        ck_assert_double_eq_tol(number_of(finding, "nodes"), 12 * STEPS, 24);
+    scene_done(capture, &findings);
+}
+END_TEST
+
 /* What the sentence of `rule` says of operators, of launches or reads within a range of that name.
  */
 static void check_advice(const char *range, const char *rule, bool reads, const char *words)
@@ -526,14 +578,13 @@ START_TEST(only_its_own_kernels_go_with_a_wait)
 }
 END_TEST
 
-CHECK_MAIN_LOOPS("frameworks", {an_expression_is_a_chain, 1},
-                 {few_or_unknown_kernels_are_no_chain, 2},
-                 {a_softmax_between_products_is_attention, 4},
-                 {products_without_tensor_cores_are_named, 13}, {a_logarithm_is_no_softmax, 1},
-                 {names_tell_whose_kernel_it_is, 1}, {a_librarys_streams_are_its_own, 2},
-                 {uploads_that_come_alike_may_all_go, 3}, {updates_in_a_row_are_a_list, 3},
-                 {pauses_behind_an_upload_go_with_it, 2},
-                 {indexing_by_a_mask_goes_with_its_wait, 2},
-                 {only_its_own_kernels_go_with_a_wait, 3}, {an_operator_brings_its_remedy, 1},
-                 {products_that_are_not_aligned_are_named, 10},
-                 {a_norm_says_what_a_layout_brings, 2}, {the_engines_ranges_are_no_iterations, 1})
+CHECK_MAIN_LOOPS(
+    "frameworks", {an_expression_is_a_chain, 1}, {few_or_unknown_kernels_are_no_chain, 2},
+    {a_softmax_between_products_is_attention, 4}, {products_without_tensor_cores_are_named, 13},
+    {a_logarithm_is_no_softmax, 1}, {names_tell_whose_kernel_it_is, 1},
+    {a_librarys_streams_are_its_own, 2}, {uploads_that_come_alike_may_all_go, 3},
+    {updates_in_a_row_are_a_list, 3}, {pauses_behind_an_upload_go_with_it, 2},
+    {indexing_by_a_mask_goes_with_its_wait, 2}, {only_its_own_kernels_go_with_a_wait, 3},
+    {an_operator_brings_its_remedy, 1}, {products_that_are_not_aligned_are_named, 10},
+    {a_norm_says_what_a_layout_brings, 2}, {a_graph_without_a_backward_pass_is_needless, 3},
+    {the_engines_ranges_are_no_iterations, 1})

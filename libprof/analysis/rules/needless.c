@@ -186,9 +186,11 @@ struct graph {
     int64_t nodes, unused;
 };
 
-enum { MADE = 1, USED = 2 };
+/* Of a node: its maker's thread, in the bits above. */
+enum { MADE = 1, USED = 2, FLAGS = 3 };
 
-static bool read_graph(struct prof_judge *judge, struct prof_map *nodes)
+/* `engines`: threads that run backward passes. */
+static bool read_graph(struct prof_judge *judge, struct prof_map *nodes, struct prof_map *engines)
 {
     const struct prof_facts *f = judge->facts;
     sqlite3_stmt *row = NULL;
@@ -202,31 +204,36 @@ static bool read_graph(struct prof_judge *judge, struct prof_map *nodes)
                    &row, &err))
         return true; /* of an earlier version: without such fields */
     while (ok && prof_row(row)) {
-        uint64_t launcher = (uint64_t)sqlite3_column_int64(row, 2) << 32 | judge->device_index;
+        uint64_t thread = (uint64_t)sqlite3_column_int64(row, 2);
         bool used = sqlite3_column_int(row, 4);
-        if (!used && (!prof_map_get(&f->launchers, launcher) ||
-                      !prof_facts_called(f, sqlite3_column_int64(row, 1))))
+        if (used)
+            ok = prof_map_put(engines, thread, 1);
+        else if (!prof_map_get(&f->launchers, thread << 32 | judge->device_index) ||
+                 !prof_facts_called(f, sqlite3_column_int64(row, 1)))
             continue;
         uint64_t key =
             (uint64_t)sqlite3_column_int64(row, 3) << 40 ^ (uint64_t)sqlite3_column_int64(row, 0);
         const uint64_t *before = prof_map_get(nodes, key);
-        ok = prof_map_put(nodes, key, (before ? *before : 0) | (used ? USED : MADE));
+        uint64_t how = (before ? *before : 0) | (used ? USED : thread << 2 | MADE);
+        ok = ok && prof_map_put(nodes, key, how);
     }
     return !prof_query_end(f->capture, row, &err) && ok;
 }
 
-/* Nodes that the iterations make, and those that no backward pass of the run gets to. */
+/* Nodes that the iterations make, and those that no backward pass of the run gets to. What a
+ * backward pass computes again (checkpoints) it needs, whatever becomes of its nodes. */
 static struct graph find_graph(struct prof_judge *judge)
 {
     struct graph graph = {0};
-    struct prof_map nodes = {0};
+    struct prof_map nodes = {0}, engines = {0};
     uint64_t key, how;
-    judge->failed |= !read_graph(judge, &nodes);
+    judge->failed |= !read_graph(judge, &nodes, &engines);
     for (size_t at = 0; prof_map_next(&nodes, &at, &key, &how);) {
         graph.nodes += (how & MADE) != 0;
-        graph.unused += how == MADE;
+        graph.unused += (how & FLAGS) == MADE && !prof_map_get(&engines, how >> 2);
     }
     prof_map_free(&nodes);
+    prof_map_free(&engines);
     if (2 * graph.unused < graph.nodes || graph.unused < NODES_PER_ITERATION * prof_steps(judge) ||
         graph.unused < NODES_PER_ITERATION)
         graph.unused = 0;
