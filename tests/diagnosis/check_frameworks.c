@@ -176,6 +176,122 @@ START_TEST(products_without_tensor_cores_are_named)
 }
 END_TEST
 
+/* By names as recorded on an H200; on tensor cores only, and of convolutions never. */
+START_TEST(products_that_are_not_aligned_are_named)
+{
+    static const struct {
+        const char *names[2];
+        double part; /* that goes */
+    } all[] = {
+        {{"void cutlass::Kernel2<cutlass_75_tensorop_bf16_s1688gemm_bf16_128x128_tn_align1>(int)",
+          NULL},
+         7.0 / 8},
+        {{"void cutlass::Kernel2<cutlass_80_tensorop_bf16_s16816gemm_bf16_256x128_nn_align2>(int)",
+          NULL},
+         3.0 / 4},
+        {{"void cutlass::Kernel2<cutlass_80_tensorop_s1688gemm_64x64_16x6_nn_align1>(int)", NULL},
+         3.0 / 4},
+        {{"sm80_xmma_gemm_f16f16_f16f32_f32_tn_n_tensor16x8x16_aligna4_alignc8_kernel__5x_cublas",
+          NULL},
+         3.0 / 4},
+        {{"void cutlass::Kernel2<cutlass_80_tensorop_s1688gemm_64x64_16x6_nn_align4>(int)", NULL},
+         0},
+        {{"void cutlass::Kernel2<cutlass_80_tensorop_f16_s16816gemm_f16_64x64_nn_align8>(int)",
+          NULL},
+         0},
+        {{"void cutlass::Kernel2<cutlass_80_tensorop_d884gemm_64x64_16x4_nn_align1>(int)", NULL},
+         0},
+        {{"void cutlass::Kernel2<cutlass_80_simt_sgemm_256x128_8x4_nn_align1>(int)", NULL}, 0},
+        {{"void cutlass__5x_cudnn::Kernel<cutlass_tensorop_bf16_s16816fprop_nhwc_align2>(int)",
+          NULL},
+         0},
+        {{PRODUCT, NULL}, 0},
+    };
+    static const int64_t ns[] = {500 * US};
+    struct prof_findings findings;
+    struct prof_capture *capture = run_kernels(all[_i].names, ns, &findings);
+    const struct prof_finding *finding = finding_of(&findings, "unaligned-product");
+    ck_assert_msg((finding != NULL) == (all[_i].part > 0), "%s", all[_i].names[0]);
+    if (finding) {
+        double saved = (double)finding->alone_ns / ((double)number_of(finding, "kernel_ns"));
+        ck_assert_double_eq_tol(saved, all[_i].part, 0.01);
+    }
+    scene_done(capture, &findings);
+}
+END_TEST
+
+/* 0: batch norm profits from the layout. 1: group norm wants the other one: it may not help. */
+START_TEST(a_norm_says_what_a_layout_brings)
+{
+    static const char *const batch[] = {
+        "void cudnn::nchwToNhwcKernel<float>(float*)",
+        "void at::native::batch_norm_collect_statistics_kernel<float>(int)", TF32, NULL};
+    static const char *const group[] = {
+        "void cudnn::nchwToNhwcKernel<float>(float*)",
+        "void at::native::elementwise_kernel<GroupNormKernelImplInternal>(int)", TF32, NULL};
+    static const int64_t ns[] = {150 * US, 150 * US, 700 * US};
+    struct prof_findings findings;
+    struct prof_capture *capture = run_kernels(_i ? group : batch, ns, &findings);
+    const struct prof_finding *finding = finding_of(&findings, "layout-conversion");
+    ck_assert_ptr_nonnull(finding);
+    ck_assert_int_eq(finding->severity, _i ? PROF_SEVERITY_INFO : PROF_SEVERITY_WARNING);
+    ck_assert_double_eq_tol(finding->alone_share, _i ? 0.15 : 0.26, 0.01);
+    scene_done(capture, &findings);
+}
+END_TEST
+
+/* An operator on a thread of the scene, with the number of the graph's node that it makes or uses.
+ */
+static void number_operator(struct scene *s, int side, const char *name, int config, int node)
+{
+    scene_as(s, side);
+    scene_push(s, name);
+    scene_host(s, 20 * US);
+    scene_kernel(s, 0, config, 2 * US);
+    scene_pop(s);
+    scene_sql(s,
+              "INSERT INTO range_field(range, name, value) SELECT (SELECT max(id) FROM range), id, "
+              "%d FROM string WHERE value = 'seq'",
+              node);
+}
+
+/* 0: inference. 1: a backward pass that computes the forward pass again makes nodes that it does
+ * not use. 2: one that uses none of a forward pass. */
+START_TEST(a_graph_without_a_backward_pass_is_needless)
+{
+    struct scene s;
+    struct prof_findings findings;
+    scene_open(&s, "cuda", "gpu");
+    scene_second(&s, false, false);
+    int config = scene_config(&s, MUL, 1320, 256, 32);
+    scene_push(&s, "seq");
+    scene_pop(&s);
+    for (int i = 0; i < STEPS; i++) {
+        scene_as(&s, 0);
+        scene_push(&s, "step");
+        for (int k = 0; k < 12; k++)
+            number_operator(&s, 0, "aten::mul", config, 12 * i + k);
+        for (int k = 0; k < 12 && _i == 1; k++) {
+            number_operator(&s, 1, "aten::mul", config, 100000 + 12 * i + k);
+            number_operator(&s, 1, "MulBackward0", config, 12 * i + k);
+        }
+        if (_i == 2)
+            number_operator(&s, 1, "MulBackward0", config, 100000 + i);
+        scene_as(&s, 0);
+        scene_sync(&s);
+        scene_pop(&s);
+    }
+    struct prof_capture *capture = scene_findings(&s, &findings);
+    findings_list(&findings);
+    findings_check(&findings);
+    const struct prof_finding *finding = finding_of(&findings, "needless-operators");
+    ck_assert_int_eq(finding != NULL, _i != 1);
+    if (finding)
+        ck_assert_double_eq_tol(number_of(finding, "nodes"), 12 * STEPS, 24);
+    scene_done(capture, &findings);
+}
+END_TEST
+
 /* What the sentence of `rule` says of operators, of launches or reads within a range of that name.
  */
 static void check_advice(const char *range, const char *rule, bool reads, const char *words)
@@ -518,4 +634,7 @@ CHECK_MAIN_LOOPS("frameworks", {an_expression_is_a_chain, 1},
                  {pauses_behind_an_upload_go_with_it, 2},
                  {indexing_by_a_mask_goes_with_its_wait, 2},
                  {only_its_own_kernels_go_with_a_wait, 3}, {an_operator_brings_its_remedy, 1},
+                 {products_that_are_not_aligned_are_named, 10},
+                 {a_norm_says_what_a_layout_brings, 2},
+                 {a_graph_without_a_backward_pass_is_needless, 3},
                  {the_engines_ranges_are_no_iterations, 1})

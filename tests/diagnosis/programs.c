@@ -192,6 +192,20 @@ static void allocate_behind_a_copy(struct scene *s, enum version which)
     scene_sync(s);
 }
 
+/* Each step needs more memory than those before, as longer sentences do; nothing is freed. */
+static void allocate_more(struct scene *s, enum version which)
+{
+    for (int i = 0; i < 4; i++) {
+        if (which == BAD || (which == NEAR && step == 0)) {
+            int64_t start = s->host;
+            scene_call(s, "cudaMalloc", 90 * US);
+            scene_lifetime(s, start, PROF_UNKNOWN, (step + 1) * 2048, 3);
+        }
+        scene_kernel(s, 0, k[0], 50 * US);
+        scene_sync(s);
+    }
+}
+
 static void allocate_host(struct scene *s, enum version which)
 {
     if (which == BAD || (which == NEAR && step == 0))
@@ -540,6 +554,128 @@ static void gather(struct scene *s, enum version which)
     scene_sync(s);
 }
 
+/* ---- networks -------------------------------------------------------------------------------- */
+
+/* Products in 16 bits whose rows are aligned to 2 bytes, and to 16; the near miss is of TF32, where
+ * that is 4 elements, and one without tensor cores. */
+static void products(struct scene *s, enum version which)
+{
+    k[0] =
+        scene_config(s,
+                     which == BAD     ? "cutlass::Kernel<cutlass_75_tensorop_bf16_tn_align1_gemm>"
+                     : which == FIXED ? "cutlass::Kernel<cutlass_80_tensorop_bf16_tn_align8_gemm>"
+                                      : "cutlass::Kernel<cutlass_80_tensorop_s1688gemm_nn_align4>",
+                     13200, 256, 32);
+    k[1] = scene_config(s, "cutlass::Kernel<cutlass_80_simt_sgemm_nt_align1>", 13200, 256, 32);
+}
+
+static void multiply(struct scene *s, enum version which)
+{
+    scene_kernel(s, 0, k[0], which == BAD ? 800 * US : 100 * US);
+    scene_kernel(s, 0, k[which == NEAR], 5 * US);
+    scene_sync(s);
+}
+
+/* The near miss converts its weights once, and normalises with channels first all the same. */
+static void convolutions(struct scene *s, enum version which)
+{
+    (void)which;
+    k[0] = scene_config(s, "sm90_xmma_fprop_implicit_gemm_tf32f32_nhwckrsc_nhwc", 13200, 256, 32);
+    k[1] = scene_config(s, "void cudnn::nchwToNhwcKernel<float>(float*)", 13200, 256, 32);
+    k[2] = scene_config(s, "void cudnn::nhwcToNchwKernel<float>(float*)", 13200, 256, 32);
+    k[3] = scene_config(s, "void at::native::batch_norm_backward_kernel<float>()", 13200, 256, 32);
+    k[4] = scene_config(s, "void at::native::batch_norm_elemt_channels_last_kernel<float>()", 13200,
+                        256, 32);
+}
+
+static void convolve(struct scene *s, enum version which)
+{
+    bool converts = which == BAD || (which == NEAR && step == 0);
+    if (converts)
+        scene_kernel(s, 0, k[1], 100 * US);
+    scene_kernel(s, 0, k[0], 300 * US);
+    if (converts)
+        scene_kernel(s, 0, k[2], 100 * US);
+    scene_kernel(s, 0, k[which == FIXED ? 4 : 3], which == FIXED ? 100 * US : 400 * US);
+    scene_sync(s);
+}
+
+static void launch_in(struct scene *s, const char *range, int config, int64_t ns)
+{
+    scene_push(s, range);
+    scene_kernel(s, 0, config, ns);
+    scene_pop(s);
+}
+
+/* Between a bias and its batch norm only that counts its batches. */
+static void convolve_and_normalise(struct scene *s, enum version which)
+{
+    scene_push(s, "aten::_convolution");
+    launch_in(s, "aten::cudnn_convolution", k[0], 200 * US);
+    if (which != FIXED)
+        launch_in(s, "aten::add_", k[1], 100 * US);
+    scene_pop(s);
+    launch_in(s, which == NEAR ? "aten::relu" : "aten::add_", k[2], 2 * US);
+    launch_in(s, "aten::batch_norm", k[3], 100 * US);
+    scene_push(s, "aten::convolution_backward");
+    scene_kernel(s, 0, k[0], 200 * US);
+    if (which != FIXED)
+        launch_in(s, "aten::sum", k[1], 100 * US);
+    scene_pop(s);
+    scene_sync(s);
+}
+
+/* The near miss adds up the gradients of several batches. */
+static void fill_and_add(struct scene *s, enum version which)
+{
+    if (which == BAD)
+        for (int i = 0; i < 4; i++)
+            launch_in(s, "Optimizer.zero_grad#SGD.zero_grad", k[1], 50 * US);
+    for (int i = 0; i < 4; i++) {
+        scene_kernel(s, 0, k[0], 200 * US);
+        if (which == FIXED)
+            continue;
+        scene_push(s, "torch::autograd::AccumulateGrad");
+        launch_in(s, "aten::add_", k[2], 100 * US);
+        scene_pop(s);
+    }
+    scene_sync(s);
+}
+
+/* The number of the graph's node, for the range just closed. */
+static void number_node(struct scene *s, int node)
+{
+    scene_sql(s,
+              "INSERT INTO range_field(range, name, value) SELECT (SELECT max(id) FROM range), id, "
+              "%d FROM string WHERE value = 'seq'",
+              node);
+}
+
+static void in_pytorch(struct scene *s, enum version which)
+{
+    in_python(s, which);
+    scene_push(s, "seq");
+    scene_pop(s);
+}
+
+/* Operators that can have a gradient take the host longer; the near miss has a backward pass. */
+static void infer(struct scene *s, enum version which)
+{
+    for (int i = 0; i < 20; i++) {
+        scene_push(s, "aten::relu");
+        scene_host(s, which == FIXED ? 5 * US : 24 * US);
+        scene_kernel(s, 0, k[i % 4], 2 * US);
+        scene_pop(s);
+        if (which != FIXED)
+            number_node(s, 20 * step + i);
+    }
+    for (int i = 0; i < 20 && which == NEAR; i++) {
+        launch_in(s, "ReluBackward0", k[0], 2 * US);
+        number_node(s, 20 * step + i);
+    }
+    scene_sync(s);
+}
+
 /* ---- the table ------------------------------------------------------------------------------- */
 
 const struct program programs[] = {
@@ -556,6 +692,7 @@ const struct program programs[] = {
     {"scalar-readback", .step = read_back, .in_range = true},
     {"alloc-in-loop", .step = allocate, .in_range = true},
     {"alloc-in-loop", .step = allocate_behind_a_copy, .in_range = true},
+    {"alloc-in-loop", .step = allocate_more, .in_range = true},
     {"host-alloc-in-loop", .step = allocate_host},
     {"compile-in-loop", .step = instantiate},
     {"host-starvation", .step = host_works},
@@ -573,6 +710,11 @@ const struct program programs[] = {
     {"fusion-candidate", .step = chain, .setup = four_kernels, .in_range = true},
     {"memory-bound", .step = at_the_roof, .setup = two_kernels, .in_range = true},
     {"low-precision", .step = in_half_the_bytes, .setup = two_kernels, .in_range = true},
+    {"unaligned-product", .step = multiply, .setup = products, .in_range = true},
+    {"layout-conversion", .step = convolve, .setup = convolutions, .in_range = true},
+    {"needless-operators", .step = convolve_and_normalise, .setup = four_kernels, .in_range = true},
+    {"needless-operators", .step = fill_and_add, .setup = four_kernels, .in_range = true},
+    {"needless-operators", .step = infer, .setup = in_pytorch, .in_range = true},
     {"stalled-kernel", .step = gather, .setup = waiting_kernel},
     {"hot-kernel", .step = hot, .setup = two_parts},
     {"clock-throttling", .step = lowered_clock},

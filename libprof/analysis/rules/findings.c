@@ -12,10 +12,10 @@
 #include "libprof/include/prof_findings.h"
 
 static const struct prof_rule *const families[] = {
-    prof_rules_ranks,  prof_rules_round_trip, prof_rules_transfer,  prof_rules_host,
-    prof_rules_fusion, prof_rules_wait,       prof_rules_launch,    prof_rules_roof,
-    prof_rules_stalls, prof_rules_kernel,     prof_rules_precision, prof_rules_hot,
-    prof_rules_memory,
+    prof_rules_ranks,     prof_rules_round_trip, prof_rules_transfer, prof_rules_library,
+    prof_rules_needless,  prof_rules_host,       prof_rules_fusion,   prof_rules_wait,
+    prof_rules_launch,    prof_rules_roof,       prof_rules_stalls,   prof_rules_kernel,
+    prof_rules_precision, prof_rules_hot,        prof_rules_memory,
 };
 
 /* Confidence up to which a finding is a hint. */

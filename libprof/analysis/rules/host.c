@@ -19,25 +19,27 @@
 /* ---- allocation in the loop ------------------------------------------------------------------ */
 
 struct churn {
-    int64_t allocations, bytes;
+    int64_t allocations, bytes; /* freed again, where any are; else all */
+    bool kept;                  /* none is freed: each iteration needs more than those before */
 };
 
-/* Memory of the judge's device that was made in the window and freed in it. */
+/* Memory of the judge's device that was made in the window. */
 static struct churn find_churn(const struct prof_judge *judge)
 {
     const struct prof_facts *f = judge->facts;
-    struct churn churn = {0};
+    struct churn freed = {0}, kept = {.kept = true};
     const struct prof_intervals *host = &f->phase->host;
     int64_t end = host->count ? host->data[host->count - 1].end : 0;
     for (size_t i = 0; i < f->lifetimes.count; i++) {
         const struct prof_lifetime *l = &f->lifetimes.data[i];
-        if (!prof_facts_called(f, l->start) || l->end > end || l->kind == WIRE_MEMORY_PINNED ||
+        struct churn *churn = l->end > end ? &kept : &freed;
+        if (!prof_facts_called(f, l->start) || l->kind == WIRE_MEMORY_PINNED ||
             (l->device && l->device != judge->device->id))
             continue;
-        churn.allocations++;
-        churn.bytes += l->bytes;
+        churn->allocations++;
+        churn->bytes = prof_add(churn->bytes, l->bytes);
     }
-    return churn;
+    return freed.allocations ? freed : kept;
 }
 
 static int64_t call_count(const struct prof_judge *judge, enum wire_class a, enum wire_class b)
@@ -101,11 +103,15 @@ static void alloc_in_loop(struct prof_judge *judge)
                judge->device->beside_alloc_ns[PROF_SLICE_SYNC]);
     prof_claim(judge, draft, "idle_launch_beside_ns", PROF_SLICE_LAUNCH,
                relaunching_ns(judge, call_ns - judge->device->slice_ns[PROF_SLICE_ALLOC]));
-    prof_say(draft, "{allocations|allocation|allocations} of device memory ({bytes}) made and "
-                    "freed in the iterations");
+    prof_say(draft,
+             "{allocations|allocation|allocations} of device memory ({bytes}) made and "
+             "%s in the iterations",
+             churn.kept ? "kept" : "freed");
     prof_say_per_iteration(judge, draft, "allocations_per_iteration", "allocations");
-    prof_say(draft, ": {call_ns} in {calls|call|calls} to allocate and free, {idle_ns} of it while "
-                    "the device was idle.");
+    prof_say(draft,
+             "%s: {call_ns} in {calls|call|calls} to allocate and free, {idle_ns} of it "
+             "while the device was idle.",
+             churn.kept ? ", as each needs more than those before" : "");
     if (!prof_shares_memory(judge)) /* there first touch costs more than the calls */
         prof_mend(draft, (struct prof_edit){.drop_classes =
                                                 1u << WIRE_CLASS_ALLOC | 1u << WIRE_CLASS_FREE});
@@ -375,10 +381,11 @@ static void host_starvation(struct prof_judge *judge)
 
 const struct prof_rule prof_rules_host[] = {
     {.page = {.id = "alloc-in-loop",
-              .title = "Device memory allocated and freed in every step",
+              .title = "Device memory allocated in every step",
               .fires = "At least three allocations in the iterations, one in every second "
-                       "iteration or more, and freed in the same iteration. Allocations from pools "
-                       "in stream order (cudaMallocAsync) do not count.",
+                       "iteration or more: of memory that is freed there, or, where none is, of "
+                       "more in each. Allocations from pools in stream order (cudaMallocAsync) do "
+                       "not count.",
               .why = "Allocating goes through the operating system, and freeing waits for the "
                      "device: the queue runs empty and the host starts it anew. New memory is also "
                      "slow at first touch where the host's pages are the device's.",
@@ -390,9 +397,10 @@ const struct prof_rule prof_rules_host[] = {
                       "memory.",
               .opencl = "Call clCreateBuffer once, before the loop; cut parts from one "
                         "large buffer with clCreateSubBuffer.",
-              .pytorch = "Make outputs once and write them by out= or `copy_()`; remove "
-                         "torch.cuda.empty_cache() from the loop, which empties the caching "
-                         "allocator.",
+              .pytorch = "Make outputs once and write them by out= or `copy_()`; no "
+                         "torch.cuda.empty_cache() in the loop, which empties the caching "
+                         "allocator. Where sizes grow, preallocate: run the longest batch once "
+                         "before the loop, or PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True.",
               .jax = "No XLA_PYTHON_CLIENT_ALLOCATOR=platform, which allocates by cudaMalloc "
                      "each time; jax.jit(step, donate_argnums=0) writes the new state into the "
                      "old one's memory.",

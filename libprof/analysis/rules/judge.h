@@ -66,7 +66,7 @@ struct prof_rule {
 extern const struct prof_rule prof_rules_round_trip[], prof_rules_transfer[], prof_rules_wait[],
     prof_rules_fusion[], prof_rules_launch[], prof_rules_host[], prof_rules_kernel[],
     prof_rules_ranks[], prof_rules_roof[], prof_rules_stalls[], prof_rules_precision[],
-    prof_rules_hot[], prof_rules_memory[];
+    prof_rules_hot[], prof_rules_memory[], prof_rules_library[], prof_rules_needless[];
 
 /* FLOP per byte: below, memory and not arithmetic takes the time anywhere. */
 #define PROF_STREAMING 4.0
