@@ -3,7 +3,7 @@
 
     jax_faults.py NAME --form bad|fixed [--steps N | --seconds S] [--turn FILE] [--cpu-smoke]
 
-Part of set w (torch_faults_w.py): scored only. Labels: tests/diagnosis/unseen.tsv. Ranges come from the module nvtx,
+Part of set w (torch_faults_w.py): scored once, then tuned on. Labels: tests/diagnosis/unseen.tsv. Ranges come from the module nvtx,
 perfkit's own package (PERFKIT_LIBPROF names its library) or PyTorch, whichever is found first. Memory is not
 taken in advance, as programs run side by side."""
 import contextlib
