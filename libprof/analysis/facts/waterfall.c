@@ -355,7 +355,7 @@ static int64_t bubble_of(const struct sweep *s, const struct prof_call *call, in
 
 /* The host's own time from `begin` to `end`, where the call that launches begins: backwards over
  * the thread's calls. */
-static void spend_host(struct work *w, struct sweep *s, int64_t begin, int64_t end,
+static void spend_calls(struct work *w, struct sweep *s, int64_t begin, int64_t end,
                        const struct prof_op *op)
 {
     const struct prof_call *calls = w->facts->calls.data;
@@ -383,6 +383,24 @@ static void spend_host(struct work *w, struct sweep *s, int64_t begin, int64_t e
         end = own;
     }
     spend_between(w, s, begin, end, op);
+}
+
+/* Likewise, but for the time in which a library compiles: what it calls then is a part of that. Its
+ * own threads launch nothing else; another one that does goes on beside it. */
+static void spend_host(struct work *w, struct sweep *s, int64_t begin, int64_t end,
+                       const struct prof_op *op)
+{
+    const struct prof_compile *one;
+    while (end > begin && (one = prof_facts_compile_before(w->facts, op->thread, end - 1)) &&
+           one->end > begin &&
+           (one->thread == op->thread || !prof_map_get(&w->facts->launching, op->thread))) {
+        int64_t from = one->begin > begin ? one->begin : begin;
+        int64_t to = one->end < end ? one->end : end;
+        spend_calls(w, s, to, end, op);
+        spend(w, s, PROF_SLICE_BUILD, from, to, op, op->shape);
+        end = from;
+    }
+    spend_calls(w, s, begin, end, op);
 }
 
 static void begin_gap(struct sweep *s)

@@ -145,8 +145,10 @@ static void compile_in_loop(struct prof_judge *judge)
     prof_claim(judge, draft, "idle_ns", PROF_SLICE_BUILD, idle);
     prof_say(draft, "{calls|call|calls} that compile, load code or make graphs in the iterations: "
                     "{call_ns}, {idle_ns} of it while the device was idle.");
-    prof_mend(draft, (struct prof_edit){.drop_classes =
-                                            1u << WIRE_CLASS_BUILD | 1u << WIRE_CLASS_GRAPH_MAKE});
+    if (!judge->facts->compiles.count) /* else the calls are the least of it */
+        prof_mend(draft,
+                  (struct prof_edit){.drop_classes =
+                                         1u << WIRE_CLASS_BUILD | 1u << WIRE_CLASS_GRAPH_MAKE});
     prof_places(judge, draft, &judge->device->calls[WIRE_CLASS_BUILD].spots);
     prof_places(judge, draft, &judge->device->calls[WIRE_CLASS_GRAPH_MAKE].spots);
 }
@@ -179,6 +181,15 @@ static int64_t building_ns(struct prof_judge *judge, struct prof_spots *spots)
             continue;
         judge->failed |= !prof_intervals_add(&building, begin, end);
         prof_spots_add(spots, (struct prof_spot){call->start, call->duration, 0, call->thread, 0});
+    }
+    for (size_t i = 0; i < f->compiles.count; i++) {
+        const struct prof_compile *one = &f->compiles.data[i];
+        int64_t begin = one->begin > f->begin_ns ? one->begin : f->begin_ns;
+        int64_t end = one->end < f->end_ns ? one->end : f->end_ns;
+        if (begin >= end || is_analysed(f, one->begin))
+            continue;
+        judge->failed |= !prof_intervals_add(&building, begin, end);
+        prof_spots_add(spots, (struct prof_spot){begin, end - begin, 0, one->thread, 0});
     }
     prof_intervals_normalise(&building);
     int64_t ns = 0;
