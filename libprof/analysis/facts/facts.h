@@ -299,10 +299,16 @@ const struct prof_compile *prof_facts_compile_before(const struct prof_facts *fa
 /* Does the thread launch no kernels, while others of its process do? So does one with which a
  * library copies. */
 bool prof_facts_only_copies(const struct prof_facts *facts, uint32_t thread);
+/* A copy between host and device that small is a number, not data. */
+#define PROF_SCALAR_BYTES 64
+/* Is a copy of that shape, by that thread, a number that a library uploads for an operator? It is
+ * an argument of it, and goes with its launch. */
+bool prof_facts_is_argument(const struct prof_facts *facts, const struct prof_shape *shape,
+                            uint32_t thread);
 
 /* Parts of the loading. */
 bool prof_facts_note_range(struct prof_facts *facts, const struct prof_event_row *row);
-bool prof_facts_library(struct prof_facts *facts); /* after operations and ranges */
+bool prof_facts_library(struct prof_facts *facts);           /* after operations and ranges */
 bool prof_facts_ways(struct prof_facts *facts, bool floors); /* before any phase */
 bool prof_facts_waterfall(struct prof_facts *facts);
 bool prof_facts_devices(struct prof_facts *facts); /* after the waterfall */

@@ -7,7 +7,8 @@
 #include "libprof/analysis/facts/facts.h"
 #include "libprof/base/saturate.h"
 
-/* XLA's range around all that it does to compile one function (TraceMe "XlaCompile:#module=..."). */
+/* XLA's range around all that it does to compile one function (TraceMe "XlaCompile:#module=...").
+ */
 static bool is_compile_range(const char *name)
 {
     static const char xla[] = "XlaCompile:";
@@ -76,6 +77,13 @@ bool prof_facts_only_copies(const struct prof_facts *f, uint32_t thread)
     const struct prof_thread *row = thread ? prof_thread(f->capture, thread) : NULL;
     return row && !prof_map_get(&f->launching, thread) &&
            prof_map_get(&f->launching, PROCESS | (uint64_t)row->process);
+}
+
+bool prof_facts_is_argument(const struct prof_facts *f, const struct prof_shape *shape,
+                            uint32_t thread)
+{
+    return prof_is_copy(shape) && shape->copy_kind == WIRE_COPY_HTOD && shape->bytes >= 0 &&
+           shape->bytes <= PROF_SCALAR_BYTES && prof_facts_only_copies(f, thread);
 }
 
 const struct prof_compile *prof_facts_compile_before(const struct prof_facts *f, uint32_t thread,
