@@ -146,9 +146,8 @@ static void compile_in_loop(struct prof_judge *judge)
     prof_say(draft, "{calls|call|calls} that compile, load code or make graphs in the iterations: "
                     "{call_ns}, {idle_ns} of it while the device was idle.");
     if (!judge->facts->compiles.count) /* else the calls are the least of it */
-        prof_mend(draft,
-                  (struct prof_edit){.drop_classes =
-                                         1u << WIRE_CLASS_BUILD | 1u << WIRE_CLASS_GRAPH_MAKE});
+        prof_mend(draft, (struct prof_edit){.drop_classes = 1u << WIRE_CLASS_BUILD |
+                                                            1u << WIRE_CLASS_GRAPH_MAKE});
     prof_places(judge, draft, &judge->device->calls[WIRE_CLASS_BUILD].spots);
     prof_places(judge, draft, &judge->device->calls[WIRE_CLASS_GRAPH_MAKE].spots);
 }
@@ -436,7 +435,9 @@ const struct prof_rule prof_rules_host[] = {
               .title = "Code compiled or loaded while the program runs in its loop",
               .fires =
                   "Three calls or more that compile, load modules or instantiate graphs in the "
-                  "iterations, one in every second iteration or more.",
+                  "iterations, one in every second iteration or more. What XLA does to compile a "
+                  "function (its NVTX range XlaCompile) is one, with the kernels that it tries "
+                  "meanwhile.",
               .why = "Compiling takes milliseconds to seconds; loading code waits for the device.",
               .fix = "Build before the loop, and ship device code instead of PTX or "
                      "source.",
@@ -450,10 +451,13 @@ const struct prof_rule prof_rules_host[] = {
                          "does not compile again: TORCH_LOGS=recompiles says why it does.",
               .jax = "jax.jit outside the loop, of one function object; pad the arguments to one "
                      "shape, or to a few; static_argnums only for arguments of few values, as "
-                     "each new value compiles again: JAX_LOG_COMPILES=1 says when it does.",
+                     "each new value compiles again: JAX_LOG_COMPILES=1 says when it does, "
+                     "JAX_EXPLAIN_CACHE_MISSES=1 why.",
               .bound = "Idle time of the device in those calls.",
-              .limits = "Lazy loading inside a launch shows as a long launch, not here.",
-              .needs = "API calls"},
+              .limits = "Lazy loading inside a launch shows as a long launch, not here; what other "
+                        "libraries compile without an API call or such a range, as the host's own "
+                        "work.",
+              .needs = "API calls; XLA's NVTX ranges"},
      .judge = compile_in_loop},
     {.page = {.id = "one-off-cost",
               .title = "Start-up dominates this run",
@@ -467,12 +471,14 @@ const struct prof_rule prof_rules_host[] = {
               .opencl = "clCreateProgramWithBinary from saved CL_PROGRAM_BINARIES.",
               .pytorch = "TORCHINDUCTOR_FX_GRAPH_CACHE=1 with TORCHINDUCTOR_CACHE_DIR on a "
                          "disk that stays; no torch.compile for runs of few steps.",
-              .jax = "JAX_COMPILATION_CACHE_DIR on a disk that stays; jax.lax.scan over equal "
-                     "layers instead of a Python loop, which compiles each of them.",
+              .jax = "JAX_COMPILATION_CACHE_DIR on a disk that stays, with "
+                     "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS=0 for what compiles in less than "
+                     "1 s; jax.lax.scan over equal layers instead of a Python loop, which is "
+                     "unrolled.",
               .bound = "None: it lies outside the analysed interval. The number of iterations from "
                        "which on it is below 5 % is printed.",
               .limits = "None known.",
-              .needs = "API calls, and iterations"},
+              .needs = "API calls, XLA's NVTX ranges, and iterations"},
      .per_capture = true,
      .judge = one_off_cost},
     {.page = {.id = "host-starvation",
