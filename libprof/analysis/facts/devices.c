@@ -60,11 +60,6 @@ static void add_call_totals(struct prof_call_totals *totals, const struct prof_c
                    (struct prof_spot){call->start, call->duration, 0, call->thread, 0});
 }
 
-static bool builds(const struct prof_call *call)
-{
-    return call->class_ == WIRE_CLASS_BUILD || call->class_ == WIRE_CLASS_GRAPH_MAKE;
-}
-
 /* What a library compiles counts once, not each module that it loads for it. */
 static void sum_compiles(struct prof_facts *f, const struct reach *reach)
 {
@@ -86,7 +81,7 @@ static void sum_calls(struct prof_facts *f, const struct reach *reach, bool *mea
         for (uint32_t d = 0; d < f->devices.count && (!i || call->thread != call[-1].thread); d++)
             means[d] = reaches(f, reach, call->thread, d);
         if (!prof_facts_called(f, call->start) ||
-            (builds(call) && prof_facts_compile_at(f, call->thread, call->start)))
+            (prof_call_builds(call) && prof_facts_compile_at(f, call->thread, call->start)))
             continue;
         for (uint32_t d = 0; d < f->devices.count; d++) {
             if (means[d])

@@ -98,6 +98,11 @@ struct prof_call {
 };
 #define PROF_LONGEST_CALL_NS ((INT64_C(1) << 55) - 1)
 
+static inline bool prof_call_builds(const struct prof_call *call)
+{
+    return call->class_ == WIRE_CLASS_BUILD || call->class_ == WIRE_CLASS_GRAPH_MAKE;
+}
+
 /* Operations that are alike: one launch configuration, or copies of one size, kind and call. */
 struct prof_shape {
     enum prof_op_kind kind;

@@ -17,11 +17,6 @@ const char *prof_iteration_source_text(enum prof_iteration_source source)
 
 /* ---- iterations of a phase ------------------------------------------------------------------- */
 
-static bool builds(const struct prof_call *call)
-{
-    return call->class_ == WIRE_CLASS_BUILD || call->class_ == WIRE_CLASS_GRAPH_MAKE;
-}
-
 /* What compiles among the first quarter of the iterations and never again was warming up until
  * then. The iterations [from, to) are one thread's. */
 static size_t compiling(const struct prof_iterations *it, const struct prof_facts *f, size_t from,
@@ -30,7 +25,7 @@ static size_t compiling(const struct prof_iterations *it, const struct prof_fact
     size_t count, calm = from, quarter = from + (to - from) / 4;
     const struct prof_call *calls = prof_facts_calls(f, it->list.data[from].thread, &count);
     for (size_t i = 0, at = from; i < count; i++) {
-        if (!builds(&calls[i]) || calls[i].start < it->list.data[from].begin)
+        if (!prof_call_builds(&calls[i]) || calls[i].start < it->list.data[from].begin)
             continue;
         while (at < to && it->list.data[at].end <= calls[i].start)
             at++;

@@ -521,8 +521,8 @@ static void spend_blocked(struct work *w, struct sweep *s, int64_t begin, int64_
 }
 
 /* From `begin` to the call of an operation. Of time before a read, the last is what the library
- * takes to begin with it; what is longer, the program did before it asked. Reads in a row are asked
- * for at once: what follows the last one is launched by a program that has waited for it. */
+ * takes to begin with it; what is longer is the program's before it wanted the value. Reads in a
+ * row begin together: what follows the last one is launched by a program that has waited for it. */
 static void spend_until_call(struct work *w, struct sweep *s, int64_t begin,
                              const struct prof_op *op)
 {

@@ -172,11 +172,10 @@ static int64_t building_ns(struct prof_judge *judge, struct prof_spots *spots)
     struct prof_intervals building = {0};
     for (size_t i = 0; i < f->calls.count; i++) {
         const struct prof_call *call = &f->calls.data[i];
-        bool builds = call->class_ == WIRE_CLASS_BUILD || call->class_ == WIRE_CLASS_GRAPH_MAKE;
         int64_t begin = call->start > f->begin_ns ? call->start : f->begin_ns;
         int64_t end = prof_add(call->start, call->duration);
         end = end < f->end_ns ? end : f->end_ns;
-        if (!builds || begin >= end || is_analysed(f, call->start))
+        if (!prof_call_builds(call) || begin >= end || is_analysed(f, call->start))
             continue;
         judge->failed |= !prof_intervals_add(&building, begin, end);
         prof_spots_add(spots, (struct prof_spot){call->start, call->duration, 0, call->thread, 0});

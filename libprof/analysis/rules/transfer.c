@@ -161,7 +161,7 @@ static bool comes_again(const struct prof_judge *judge, const struct prof_shape 
 
 /* Uploads from page-locked memory that a library has filled from pageable memory before, while the
  * device waited: small ones are no data. */
-static bool is_staged(const struct prof_judge *judge, const struct prof_shape *shape)
+static bool is_staged_upload(const struct prof_judge *judge, const struct prof_shape *shape)
 {
     return prof_is_upload(shape) && prof_host_memory(shape) == WIRE_MEMORY_PINNED &&
            shape->bytes > SMALL_BYTES && shape->idle_ns[PROF_SLICE_HOST] > 0 &&
@@ -186,7 +186,7 @@ static void pageable_copy(struct prof_judge *judge)
         return;
     }
     for (size_t at = 0; (shape = prof_next_shape(judge, &at));) {
-        if (is_staged(judge, shape)) {
+        if (is_staged_upload(judge, shape)) {
             bool again = comes_again(judge, shape);
             prof_copies_add(judge, &staged, shape);
             host = prof_add(host, staging_ns(shape));
