@@ -3,7 +3,7 @@
 
     torch_faults_w.py NAME --form bad|fixed [--steps N | --seconds S] [--turn FILE] [--cpu-smoke]
 
-Thirteen pairs and two programs without a fault, scored only: no rule may be changed for what they show. Sizes are those of
+Thirteen pairs and two programs without a fault, scored once and tuned on since. Sizes are those of
 common programs, chosen without a look at the rules, and for some of the guide's advice perfkit has no rule. Triton
 and JAX: triton_faults.py, jax_faults.py. Labels: tests/diagnosis/unseen.tsv. Left out of the guide: several GPUs,
 the CPU's settings, checkpoints (they cost time where memory suffices)."""

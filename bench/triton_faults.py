@@ -3,7 +3,7 @@
 
     triton_faults.py NAME --form bad|fixed [--steps N | --seconds S] [--turn FILE] [--cpu-smoke]
 
-Part of the sets w and x (torch_faults_w.py, torch_faults_x.py): scored only. Labels: tests/diagnosis/unseen.tsv. Needs
+Part of the sets w (torch_faults_w.py: tuned on since) and x (torch_faults_x.py: scored only). Labels: tests/diagnosis/unseen.tsv. Needs
 PyTorch and Triton; --cpu-smoke uses Triton's interpreter."""
 import os
 import sys

@@ -60,6 +60,19 @@ static void add_call_totals(struct prof_call_totals *totals, const struct prof_c
                    (struct prof_spot){call->start, call->duration, 0, call->thread, 0});
 }
 
+/* What a library compiles counts once, not each module that it loads for it. */
+static void sum_compiles(struct prof_facts *f, const struct reach *reach)
+{
+    for (size_t i = 0; i < f->compiles.count; i++) {
+        const struct prof_compile *one = &f->compiles.data[i];
+        struct prof_call call = {.start = one->begin, .thread = one->thread};
+        call.duration = (one->end - one->begin) & PROF_LONGEST_CALL_NS;
+        for (uint32_t d = 0; d < f->devices.count && prof_facts_called(f, one->begin); d++)
+            if (reaches(f, reach, one->thread, d))
+                add_call_totals(&f->devices.data[d].calls[WIRE_CLASS_BUILD], &call);
+    }
+}
+
 /* The calls lie by thread: which devices each means is computed once. */
 static void sum_calls(struct prof_facts *f, const struct reach *reach, bool *means)
 {
@@ -67,7 +80,8 @@ static void sum_calls(struct prof_facts *f, const struct reach *reach, bool *mea
         const struct prof_call *call = &f->calls.data[i];
         for (uint32_t d = 0; d < f->devices.count && (!i || call->thread != call[-1].thread); d++)
             means[d] = reaches(f, reach, call->thread, d);
-        if (!prof_facts_called(f, call->start))
+        if (!prof_facts_called(f, call->start) ||
+            (prof_call_builds(call) && prof_facts_compile_at(f, call->thread, call->start)))
             continue;
         for (uint32_t d = 0; d < f->devices.count; d++) {
             if (means[d])
@@ -109,6 +123,7 @@ bool prof_facts_devices(struct prof_facts *f)
     bool ok = means && find_reach(f, &reach);
     if (ok) {
         sum_calls(f, &reach, means);
+        sum_compiles(f, &reach);
         find_steps(f);
     }
     prof_map_free(&reach.processes);

@@ -509,7 +509,8 @@ static bool add_lifetime(void *user, const struct prof_event_row *row)
 static uint32_t range_group(void *user, const struct prof_event_row *row)
 {
     struct prof_facts *f = user;
-    return prof_texts_number(&f->range_texts, f->capture, row->name);
+    return prof_facts_note_range(f, row) ? prof_texts_number(&f->range_texts, f->capture, row->name)
+                                         : PROF_NO_GROUP;
 }
 
 void prof_spots_add(struct prof_spots *spots, struct prof_spot spot)
@@ -618,7 +619,7 @@ static enum prof_status load_facts(struct prof_facts *f, struct prof_capture *ca
     f->impossible = f->total_ns > MOST || f->total_bytes > MOST || f->end_ns > MOST;
     if (status || f->impossible)
         return status;
-    if (!prof_facts_ways(f, phase))
+    if (!prof_facts_library(f) || !prof_facts_ways(f, phase))
         return prof_out_of_memory(err);
     status = prof_phases_find(&f->phases, f, filter, err);
     if (status || !phase)
@@ -669,5 +670,7 @@ void prof_facts_free(struct prof_facts *f)
     prof_array_free(&f->calls);
     prof_map_free(&f->launchers);
     prof_array_free(&f->lifetimes);
+    prof_array_free(&f->compiles);
+    prof_map_free(&f->launching);
     *f = (struct prof_facts){0};
 }

@@ -98,6 +98,11 @@ struct prof_call {
 };
 #define PROF_LONGEST_CALL_NS ((INT64_C(1) << 55) - 1)
 
+static inline bool prof_call_builds(const struct prof_call *call)
+{
+    return call->class_ == WIRE_CLASS_BUILD || call->class_ == WIRE_CLASS_GRAPH_MAKE;
+}
+
 /* Operations that are alike: one launch configuration, or copies of one size, kind and call. */
 struct prof_shape {
     enum prof_op_kind kind;
@@ -200,6 +205,12 @@ struct prof_lifetime {
     int kind;
 };
 
+/* A stretch in which a library compiles, by its NVTX ranges (library.c). */
+struct prof_compile {
+    int64_t begin, end, process;
+    uint32_t thread; /* that began it */
+};
+
 struct prof_facts {
     struct prof_capture *capture;
     int64_t begin_ns, end_ns;       /* of what was selected */
@@ -219,6 +230,9 @@ struct prof_facts {
     struct prof_map device_index;
     PROF_ARRAY(struct prof_call) calls;         /* by thread, then start */
     PROF_ARRAY(struct prof_lifetime) lifetimes; /* by start */
+    PROF_ARRAY(struct prof_compile) compiles;   /* by process, then begin; apart */
+    struct prof_map launching; /* threads that launch kernels other than to compile, and processes;
+                                  see library.c */
 
     /* For who shares the pass: streams of operations that were not seen to end, and how many
      * operations with known times are not in `ops` although they touch the run. */
@@ -281,7 +295,25 @@ typedef void prof_piece_seen(void *user, const struct prof_piece *piece);
 bool prof_facts_pieces(struct prof_facts *facts, const struct prof_intervals *intervals,
                        prof_piece_seen *seen, void *user);
 
+/* What a library does for itself (library.c): the stretch of compiling, in the process of a thread,
+ * that a time lies in, or the last that had begun by then; NULL = none. */
+const struct prof_compile *prof_facts_compile_at(const struct prof_facts *facts, uint32_t thread,
+                                                 int64_t time);
+const struct prof_compile *prof_facts_compile_before(const struct prof_facts *facts,
+                                                     uint32_t thread, int64_t time);
+/* Does the thread launch no kernels, while others of its process do? So does one with which a
+ * library copies. */
+bool prof_facts_only_copies(const struct prof_facts *facts, uint32_t thread);
+/* A copy between host and device that small is a number, not data. */
+#define PROF_SCALAR_BYTES 64
+/* Is a copy of that shape, by that thread, a number that a library uploads for an operator? It is
+ * an argument of it, and goes with its launch. */
+bool prof_facts_is_argument(const struct prof_facts *facts, const struct prof_shape *shape,
+                            uint32_t thread);
+
 /* Parts of the loading. */
+bool prof_facts_note_range(struct prof_facts *facts, const struct prof_event_row *row);
+bool prof_facts_library(struct prof_facts *facts);           /* after operations and ranges */
 bool prof_facts_ways(struct prof_facts *facts, bool floors); /* before any phase */
 bool prof_facts_waterfall(struct prof_facts *facts);
 bool prof_facts_devices(struct prof_facts *facts); /* after the waterfall */

@@ -136,6 +136,14 @@ static uint32_t find_range_path(struct prof_range_paths *paths, uint32_t parent,
     return (uint32_t)(paths->list.count - 1);
 }
 
+/* What a library runs while it compiles, to find the fastest kernel, is no loop. */
+static bool is_compiling(const struct prof_facts *f, int64_t thread,
+                         const struct prof_range_node *node)
+{
+    const struct prof_compile *compile = prof_facts_compile_at(f, (uint32_t)thread, node->begin);
+    return compile && node->end <= compile->end;
+}
+
 static bool count_lane(struct prof_range_paths *paths, const struct prof_range_lane *lane,
                        int64_t thread)
 {
@@ -147,7 +155,8 @@ static bool count_lane(struct prof_range_paths *paths, const struct prof_range_l
             node->parent == PROF_NO_RANGE ? PROF_NO_RANGE_PATH : paths->of_node[node->parent];
         uint32_t at = find_range_path(paths, around, node->group, lane->domain, &failed);
         paths->of_node[lane->nodes[i]] = at == PROF_NO_RANGE_PATH ? around : at;
-        if (at == PROF_NO_RANGE_PATH || !prof_range_is_instance(paths->facts, thread, node))
+        if (at == PROF_NO_RANGE_PATH || !prof_range_is_instance(paths->facts, thread, node) ||
+            is_compiling(paths->facts, thread, node))
             continue;
         struct prof_range_path *path = &paths->list.data[at];
         if (path->thread != thread)

@@ -17,11 +17,6 @@ const char *prof_iteration_source_text(enum prof_iteration_source source)
 
 /* ---- iterations of a phase ------------------------------------------------------------------- */
 
-static bool builds(const struct prof_call *call)
-{
-    return call->class_ == WIRE_CLASS_BUILD || call->class_ == WIRE_CLASS_GRAPH_MAKE;
-}
-
 /* What compiles among the first quarter of the iterations and never again was warming up until
  * then. The iterations [from, to) are one thread's. */
 static size_t compiling(const struct prof_iterations *it, const struct prof_facts *f, size_t from,
@@ -30,7 +25,7 @@ static size_t compiling(const struct prof_iterations *it, const struct prof_fact
     size_t count, calm = from, quarter = from + (to - from) / 4;
     const struct prof_call *calls = prof_facts_calls(f, it->list.data[from].thread, &count);
     for (size_t i = 0, at = from; i < count; i++) {
-        if (!builds(&calls[i]) || calls[i].start < it->list.data[from].begin)
+        if (!prof_call_builds(&calls[i]) || calls[i].start < it->list.data[from].begin)
             continue;
         while (at < to && it->list.data[at].end <= calls[i].start)
             at++;
@@ -244,6 +239,14 @@ static void order_phases(struct prof_phases *phases)
     }
 }
 
+static bool add_compiles(struct prof_intervals *set, const struct prof_facts *f)
+{
+    bool ok = true;
+    for (size_t i = 0; ok && i < f->compiles.count; i++)
+        ok = prof_intervals_add(set, f->compiles.data[i].begin, f->compiles.data[i].end);
+    return ok;
+}
+
 /* Where the ranges that repeat hold less than half of the work, the sequence of launches shows the
  * rest. */
 static bool find_launches(struct prof_phases *phases, const struct prof_facts *f,
@@ -259,6 +262,7 @@ static bool find_launches(struct prof_phases *phases, const struct prof_facts *f
     }
     for (size_t i = 0; ok && i < set_up->count; i++)
         ok = prof_intervals_add(&known, set_up->data[i].begin, set_up->data[i].end);
+    ok = ok && add_compiles(&known, f);
     prof_intervals_normalise(&known);
     for (enum prof_op_kind kind = PROF_OP_KERNEL; kind <= PROF_OP_GRAPH; kind++)
         all += (int64_t)f->ops[kind].count;
@@ -367,7 +371,9 @@ enum prof_status prof_phases_find(struct prof_phases *phases, const struct prof_
         keep_in_time(&phase->iterations, f, skip);
         ok = ok && index_threads(&phase->iterations, f);
     }
-    ok = ok && prof_phases_intervals(phases, f, &set_up) && prof_phases_skipped(phases, &skipped);
+    /* Compiling between the iterations is set-up, within one of them it is the iteration's. */
+    ok = ok && prof_phases_intervals(phases, f, &set_up) && add_compiles(&set_up, f) &&
+         prof_phases_skipped(phases, &skipped);
     prof_intervals_normalise(&set_up);
     if (ok)
         order_phases(phases);

@@ -153,6 +153,9 @@ struct sweep {
     int64_t last_call;        /* when the latest of the operations so far was launched */
     int64_t gap[PROF_SLICES]; /* the idle time being reported */
     int64_t woken;            /* of its PROF_SLICE_SYNC, after the wait */
+    bool reading;             /* the operation before was one that read_waits is true of */
+    bool blocked;             /* the host is, in no call */
+    int64_t asked;            /* when what came before that was launched */
     uint32_t call;            /* name of the call in which the host is, 0 = none */
     struct prof_map streams;
     struct typical_idle *idle;
@@ -343,7 +346,9 @@ static void spend_between(struct work *w, struct sweep *s, int64_t begin, int64_
                           const struct prof_op *op)
 {
     bool brief = end - begin < BETWEEN_LAUNCHES_NS && op->shape != PROF_NO_SHAPE;
-    enum prof_slice slice = brief ? PROF_SLICE_LAUNCH : PROF_SLICE_HOST;
+    enum prof_slice slice = s->blocked ? PROF_SLICE_SYNC
+                            : brief    ? PROF_SLICE_LAUNCH
+                                       : PROF_SLICE_HOST;
     spend(w, s, slice, begin, end, op, op->shape);
 }
 
@@ -356,8 +361,8 @@ static int64_t bubble_of(const struct sweep *s, const struct prof_call *call, in
 
 /* The host's own time from `begin` to `end`, where the call that launches begins: backwards over
  * the thread's calls. */
-static void spend_host(struct work *w, struct sweep *s, int64_t begin, int64_t end,
-                       const struct prof_op *op)
+static void spend_calls(struct work *w, struct sweep *s, int64_t begin, int64_t end,
+                        const struct prof_op *op)
 {
     const struct prof_call *calls = w->facts->calls.data;
     size_t at;
@@ -386,6 +391,24 @@ static void spend_host(struct work *w, struct sweep *s, int64_t begin, int64_t e
     spend_between(w, s, begin, end, op);
 }
 
+/* Likewise, but for the time in which a library compiles: what it calls then is a part of that. Its
+ * own threads launch nothing else; another one that does goes on beside it. */
+static void spend_host(struct work *w, struct sweep *s, int64_t begin, int64_t end,
+                       const struct prof_op *op)
+{
+    const struct prof_compile *one;
+    while (end > begin && (one = prof_facts_compile_before(w->facts, op->thread, end - 1)) &&
+           one->end > begin &&
+           (one->thread == op->thread || !prof_map_get(&w->facts->launching, op->thread))) {
+        int64_t from = one->begin > begin ? one->begin : begin;
+        int64_t to = one->end < end ? one->end : end;
+        spend_calls(w, s, to, end, op);
+        spend(w, s, PROF_SLICE_BUILD, from, to, op, op->shape);
+        end = from;
+    }
+    spend_calls(w, s, begin, end, op);
+}
+
 static void begin_gap(struct sweep *s)
 {
     memset(s->gap, 0, sizeof s->gap);
@@ -408,7 +431,8 @@ static void record_idle_gap(const struct work *w, struct sweep *s, uint32_t thre
     s->facts->awaited_gaps += s->gap[PROF_SLICE_SYNC] > 0;
 }
 
-static void note_pause(struct work *w, struct sweep *s, bool kernel)
+/* launches: what came next was a kernel, or an argument of one. */
+static void note_pause(struct work *w, struct sweep *s, bool launches)
 {
     struct prof_device_facts *d = s->facts;
     bool woken = s->gap[PROF_SLICE_SYNC] || s->gap[PROF_SLICE_COPY_CALL];
@@ -418,7 +442,7 @@ static void note_pause(struct work *w, struct sweep *s, bool kernel)
         s->interpreting += s->gap[PROF_SLICE_HOST];
     bool other = s->gap[PROF_SLICE_SYNC] || s->gap[PROF_SLICE_COPY_CALL] ||
                  s->gap[PROF_SLICE_ALLOC] || s->gap[PROF_SLICE_BUILD];
-    if (kernel && !other && s->gap[PROF_SLICE_HOST] < PROF_BRIEF_NS)
+    if (launches && !other && s->gap[PROF_SLICE_HOST] < PROF_BRIEF_NS)
         d->brief_ns += s->gap[PROF_SLICE_HOST];
     if (!d->kernels && !d->copies)
         d->lead_ns += s->gap[PROF_SLICE_HOST];
@@ -479,6 +503,47 @@ static int64_t arrival_of(const struct sweep *s, const struct prof_op *op, int64
     return there < begin ? begin : there < end ? there : end;
 }
 
+/* Does a library read for the program, on a thread that only copies? The program's own thread is
+ * blocked until that is done, in no API call. */
+static bool read_waits(const struct work *w, const struct prof_op *op)
+{
+    const struct prof_shape *shape = &w->facts->shapes.data[op->shape];
+    return shape->copy_kind == WIRE_COPY_DTOH && prof_is_copy(shape) &&
+           prof_facts_only_copies(w->facts, op->thread) &&
+           !prof_facts_compile_at(w->facts, op->thread, op->call);
+}
+
+static void spend_blocked(struct work *w, struct sweep *s, int64_t begin, int64_t end,
+                          const struct prof_op *op)
+{
+    s->blocked = true;
+    spend_host(w, s, begin, end, op);
+    s->blocked = false;
+}
+
+/* From `begin` to the call of an operation. Of time before a read, the last is what the library
+ * takes to begin with it; what is longer is the program's before it wanted the value. Reads in a
+ * row begin together: what follows the last one is launched by a program that has waited for it. */
+static void spend_until_call(struct work *w, struct sweep *s, int64_t begin,
+                             const struct prof_op *op)
+{
+    bool reads = read_waits(w, op), before = s->reading;
+    s->reading = reads;
+    s->asked = reads && !before ? s->last_call : s->asked;
+    if (reads == before) {
+        spend_host(w, s, begin, op->call, op);
+    } else if (reads) {
+        int64_t from = prof_max(begin, op->call - PROF_BRIEF_NS);
+        spend_host(w, s, begin, from, op);
+        spend_blocked(w, s, from, op->call, op);
+    } else {
+        int64_t woken = prof_min(begin + AFTER_SYNC_NS, op->call);
+        s->stood = begin - s->asked;
+        spend_blocked(w, s, begin, woken, op);
+        spend_host(w, s, woken, op->call, op);
+    }
+}
+
 static void spend_idle(struct work *w, struct sweep *s, const struct prof_op *op)
 {
     const struct prof_shape *shape = &w->facts->shapes.data[op->shape];
@@ -487,10 +552,11 @@ static void spend_idle(struct work *w, struct sweep *s, const struct prof_op *op
         s->facts->gaps++;
     enum prof_slice slice = shape->waits ? PROF_SLICE_COPY_CALL : PROF_SLICE_LAUNCH;
     if (op->call != PROF_UNKNOWN && op->call > begin) {
-        spend_host(w, s, begin, op->call, op);
+        spend_until_call(w, s, begin, op);
         spend(w, s, slice, op->call, end, op, op->shape);
         return;
     }
+    s->reading = false;
     int64_t there = arrival_of(s, op, begin, end);
     bool other = s->last_stream && s->last_stream != op->stream;
     if (there == begin)
@@ -578,7 +644,8 @@ static bool sweep_operation(struct work *w, const struct prof_op *op)
         begin_gap(s);
         spend_idle(w, s, op);
         record_idle_gap(w, s, op->thread, prof_op_asked_at(op));
-        note_pause(w, s, prof_is_kernel(shape));
+        note_pause(w, s,
+                   prof_is_kernel(shape) || prof_facts_is_argument(w->facts, shape, op->thread));
         s->done = op->start;
     } else {
         end_behind(w, s);

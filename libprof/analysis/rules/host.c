@@ -151,8 +151,9 @@ static void compile_in_loop(struct prof_judge *judge)
     prof_claim(judge, draft, "idle_ns", PROF_SLICE_BUILD, idle);
     prof_say(draft, "{calls|call|calls} that compile, load code or make graphs in the iterations: "
                     "{call_ns}, {idle_ns} of it while the device was idle.");
-    prof_mend(draft, (struct prof_edit){.drop_classes =
-                                            1u << WIRE_CLASS_BUILD | 1u << WIRE_CLASS_GRAPH_MAKE});
+    if (!judge->facts->compiles.count) /* else the calls are the least of it */
+        prof_mend(draft, (struct prof_edit){.drop_classes = 1u << WIRE_CLASS_BUILD |
+                                                            1u << WIRE_CLASS_GRAPH_MAKE});
     prof_places(judge, draft, &judge->device->calls[WIRE_CLASS_BUILD].spots);
     prof_places(judge, draft, &judge->device->calls[WIRE_CLASS_GRAPH_MAKE].spots);
 }
@@ -177,14 +178,22 @@ static int64_t building_ns(struct prof_judge *judge, struct prof_spots *spots)
     struct prof_intervals building = {0};
     for (size_t i = 0; i < f->calls.count; i++) {
         const struct prof_call *call = &f->calls.data[i];
-        bool builds = call->class_ == WIRE_CLASS_BUILD || call->class_ == WIRE_CLASS_GRAPH_MAKE;
         int64_t begin = call->start > f->begin_ns ? call->start : f->begin_ns;
         int64_t end = prof_add(call->start, call->duration);
         end = end < f->end_ns ? end : f->end_ns;
-        if (!builds || begin >= end || is_analysed(f, call->start))
+        if (!prof_call_builds(call) || begin >= end || is_analysed(f, call->start))
             continue;
         judge->failed |= !prof_intervals_add(&building, begin, end);
         prof_spots_add(spots, (struct prof_spot){call->start, call->duration, 0, call->thread, 0});
+    }
+    for (size_t i = 0; i < f->compiles.count; i++) {
+        const struct prof_compile *one = &f->compiles.data[i];
+        int64_t begin = one->begin > f->begin_ns ? one->begin : f->begin_ns;
+        int64_t end = one->end < f->end_ns ? one->end : f->end_ns;
+        if (begin >= end || is_analysed(f, one->begin))
+            continue;
+        judge->failed |= !prof_intervals_add(&building, begin, end);
+        prof_spots_add(spots, (struct prof_spot){begin, end - begin, 0, one->thread, 0});
     }
     prof_intervals_normalise(&building);
     int64_t ns = 0;
@@ -433,7 +442,9 @@ const struct prof_rule prof_rules_host[] = {
               .title = "Code compiled or loaded while the program runs in its loop",
               .fires =
                   "Three calls or more that compile, load modules or instantiate graphs in the "
-                  "iterations, one in every second iteration or more.",
+                  "iterations, one in every second iteration or more. What XLA does to compile a "
+                  "function (its NVTX range XlaCompile) is one, with the kernels that it tries "
+                  "meanwhile.",
               .why = "Compiling takes milliseconds to seconds; loading code waits for the device.",
               .fix = "Build before the loop, and ship device code instead of PTX or "
                      "source.",
@@ -447,10 +458,13 @@ const struct prof_rule prof_rules_host[] = {
                          "does not compile again: TORCH_LOGS=recompiles says why it does.",
               .jax = "jax.jit outside the loop, of one function object; pad the arguments to one "
                      "shape, or to a few; static_argnums only for arguments of few values, as "
-                     "each new value compiles again: JAX_LOG_COMPILES=1 says when it does.",
+                     "each new value compiles again: JAX_LOG_COMPILES=1 says when it does, "
+                     "JAX_EXPLAIN_CACHE_MISSES=1 why.",
               .bound = "Idle time of the device in those calls.",
-              .limits = "Lazy loading inside a launch shows as a long launch, not here.",
-              .needs = "API calls"},
+              .limits = "Lazy loading inside a launch shows as a long launch, not here; what other "
+                        "libraries compile without an API call or such a range, as the host's own "
+                        "work.",
+              .needs = "API calls; XLA's NVTX ranges"},
      .judge = compile_in_loop},
     {.page = {.id = "one-off-cost",
               .title = "Start-up dominates this run",
@@ -464,12 +478,14 @@ const struct prof_rule prof_rules_host[] = {
               .opencl = "clCreateProgramWithBinary from saved CL_PROGRAM_BINARIES.",
               .pytorch = "TORCHINDUCTOR_FX_GRAPH_CACHE=1 with TORCHINDUCTOR_CACHE_DIR on a "
                          "disk that stays; no torch.compile for runs of few steps.",
-              .jax = "JAX_COMPILATION_CACHE_DIR on a disk that stays; jax.lax.scan over equal "
-                     "layers instead of a Python loop, which compiles each of them.",
+              .jax = "JAX_COMPILATION_CACHE_DIR on a disk that stays, with "
+                     "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS=0 for what compiles in less than "
+                     "1 s; jax.lax.scan over equal layers instead of a Python loop, which is "
+                     "unrolled.",
               .bound = "None: it lies outside the analysed interval. The number of iterations from "
                        "which on it is below 5 % is printed.",
               .limits = "None known.",
-              .needs = "API calls, and iterations"},
+              .needs = "API calls, XLA's NVTX ranges, and iterations"},
      .per_capture = true,
      .judge = one_off_cost},
     {.page = {.id = "host-starvation",

@@ -380,23 +380,32 @@ bool prof_in_loop(const struct prof_judge *judge, int64_t count, int64_t distinc
     return 2 * count >= most;
 }
 
+/* 1: the first of it in its iteration. */
+static int64_t note_iteration(const struct prof_facts *f, bool *seen, uint32_t thread, int64_t time)
+{
+    size_t at = prof_facts_called(f, time)
+                    ? prof_iteration_since(&f->phase->iterations, thread, time)
+                    : PROF_NO_ITERATION;
+    if (at == PROF_NO_ITERATION || seen[at])
+        return 0;
+    seen[at] = true;
+    return 1;
+}
+
 int64_t prof_iterations_with(struct prof_judge *judge, unsigned classes)
 {
     const struct prof_facts *f = judge->facts;
-    const struct prof_iterations *it = &f->phase->iterations;
-    bool *seen = calloc(it->list.count + 1, sizeof *seen);
+    bool *seen = calloc(f->phase->iterations.list.count + 1, sizeof *seen);
     int64_t distinct = 0;
     judge->failed |= !seen;
     for (size_t i = 0; seen && i < f->calls.count; i++) {
         const struct prof_call *call = &f->calls.data[i];
-        if (!(classes & 1u << call->class_) || !prof_facts_called(f, call->start))
-            continue;
-        size_t at = prof_iteration_since(it, call->thread, call->start);
-        if (at == PROF_NO_ITERATION || seen[at])
-            continue;
-        seen[at] = true;
-        distinct++;
+        if (classes & 1u << call->class_)
+            distinct += note_iteration(f, seen, call->thread, call->start);
     }
+    bool builds = classes & 1u << WIRE_CLASS_BUILD;
+    for (size_t i = 0; seen && builds && i < f->compiles.count; i++)
+        distinct += note_iteration(f, seen, f->compiles.data[i].thread, f->compiles.data[i].begin);
     free(seen);
     return distinct;
 }

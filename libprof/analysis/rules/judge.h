@@ -231,9 +231,6 @@ void prof_range_path_text(const struct prof_facts *facts, uint32_t thread, int64
 /* What the rules about copies share: which copy is of which kind, and the time that a set of them
  * takes with the idle time around. */
 
-/* A copy to the host that small is a number, not data. */
-#define PROF_SCALAR_BYTES 64
-
 bool prof_is_upload(const struct prof_shape *shape);
 bool prof_is_download(const struct prof_shape *shape);
 bool prof_is_scalar_readback(const struct prof_shape *shape);
@@ -241,6 +238,7 @@ bool prof_is_scalar_readback(const struct prof_shape *shape);
 struct prof_copies {
     int64_t count, bytes, sum_ns, alone_ns, call_ns;
     int64_t packable, awaited; /* of count: see prof_shape */
+    bool librarys;             /* some are a library's, on a thread that only copies */
     int64_t catch_up_ns;       /* likewise; part of after[PROF_SLICE_LAUNCH] */
     int64_t python_ns;         /* see prof_shape.woken_brief_ns; 0 where it is not Python */
     int64_t alone[PROF_SLICES], before[PROF_SLICES], after[PROF_SLICES];

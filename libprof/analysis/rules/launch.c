@@ -263,7 +263,8 @@ static bool is_graph(const struct prof_judge *judge, const struct launches *l)
     int64_t waits = calls[WIRE_CLASS_SYNC].count + calls[WIRE_CLASS_TRANSFER].count;
     return prof_is_cuda(judge) && steps >= 3 && l->kernels / steps >= 10 &&
            l->in_graphs * 2 <= l->kernels && waits <= 2 * steps + 2 &&
-           !prof_scalar_readbacks(judge).count && /* no graph waits for the host */
+           /* no graph waits for the host */
+           prof_scalar_readbacks(judge).count < prof_max(2 * steps, 1) &&
            !is_rows_of_products(judge, l) && !calls[WIRE_CLASS_ALLOC].count &&
            l->median_ns <= 2 * SHORT_NS && is_steady(judge);
 }

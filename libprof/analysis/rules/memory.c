@@ -436,7 +436,7 @@ const struct prof_rule prof_rules_memory[] = {
                          "max_split_size_mb:128; torch.cuda.empty_cache() between phases, "
                          "not in the loop.",
               .jax = "XLA_PYTHON_CLIENT_PREALLOCATE=false, or a smaller "
-                     "XLA_PYTHON_CLIENT_MEM_FRACTION.",
+                     "XLA_CLIENT_MEM_FRACTION.",
               .bound = "None in time; bytes.",
               .limits = "PyTorch's blocks are known with perfkit run --pytorch only; the size of a "
                         "pool is known when memory is allocated from it or freed to it.",

@@ -1,4 +1,6 @@
 /* Rules about copies between host and device: their size, their memory, who waits for them. */
+#include <math.h>
+
 #include "libprof/analysis/rules/judge.h"
 #include "libprof/base/format.h"
 #include "libprof/base/saturate.h"
@@ -40,7 +42,8 @@ static void scalar_readback(struct prof_judge *judge)
         draft,
         ", each of which the host waits for before it goes on: the device is idle {idle_around_ns} "
         "around them, and they take {exposed_memcpy_ns} in which no kernel runs.");
-    prof_mend(draft, (struct prof_edit){.shapes = prof_is_scalar_readback});
+    if (!sums.librarys) /* else the waits are in no call that the replay could leave out */
+        prof_mend(draft, (struct prof_edit){.shapes = prof_is_scalar_readback});
     prof_places(judge, draft, &sums.spots);
 }
 
@@ -72,6 +75,12 @@ static double half_bytes(const struct prof_judge *judge, double *fixed_ns)
     return *fixed_ns > 0 ? *fixed_ns * rate / 1e9 : 32768;
 }
 
+/* Does a library copy it, on a thread of its own, for a program that launches on another? */
+static bool is_librarys(const struct prof_judge *judge, const struct prof_shape *shape)
+{
+    return prof_facts_only_copies(judge->facts, shape->longest.thread);
+}
+
 static void small_transfers(struct prof_judge *judge)
 {
     double fixed_ns, half = half_bytes(judge, &fixed_ns);
@@ -79,7 +88,8 @@ static void small_transfers(struct prof_judge *judge)
     int64_t all = 0, steps = prof_steps(judge);
     const struct prof_shape *shape;
     for (size_t at = 0; (shape = prof_next_shape(judge, &at));) {
-        if (!prof_is_link_copy(shape) || prof_is_scalar_readback(shape))
+        if (!prof_is_link_copy(shape) || prof_is_scalar_readback(shape) ||
+            prof_facts_is_argument(judge->facts, shape, shape->longest.thread))
             continue;
         all += shape->count;
         if (shape->bytes >= 0 && shape->bytes <= SMALL_BYTES)
@@ -145,18 +155,44 @@ static bool comes_again(const struct prof_judge *judge, const struct prof_shape 
            shape->count % steps == 0 && prof_is_python(judge);
 }
 
+/* No host copies its memory on one thread more slowly; what a library takes longer before an upload
+ * is other work. */
+#define STAGING_RATE 4.0e9
+
+/* Uploads from page-locked memory that a library has filled from pageable memory before, while the
+ * device waited: small ones are no data. */
+static bool is_staged_upload(const struct prof_judge *judge, const struct prof_shape *shape)
+{
+    return prof_is_upload(shape) && prof_host_memory(shape) == WIRE_MEMORY_PINNED &&
+           shape->bytes > SMALL_BYTES && shape->idle_ns[PROF_SLICE_HOST] > 0 &&
+           is_librarys(judge, shape);
+}
+
+static int64_t staging_ns(const struct prof_shape *shape)
+{
+    double most = (double)shape->bytes * (double)shape->count / STAGING_RATE * 1e9;
+    return (int64_t)fmin(most, (double)shape->idle_ns[PROF_SLICE_HOST]);
+}
+
 static void pageable_copy(struct prof_judge *judge)
 {
-    struct prof_copies sums = {0};
-    int64_t again_bytes = 0;
+    struct prof_copies sums = {0}, staged = {0};
+    int64_t again_bytes = 0, host = 0;
     const struct prof_shape *shape;
     const char *source = "";
-    double saved = 0, best = 0;
+    double saved = 0, saved_pinned = 0, best = 0;
     if (prof_shares_memory(judge)) {
         prof_abstain(judge, "the device's memory is the host's: no bus, nothing to stage for");
         return;
     }
     for (size_t at = 0; (shape = prof_next_shape(judge, &at));) {
+        if (is_staged_upload(judge, shape)) {
+            bool again = comes_again(judge, shape);
+            prof_copies_add(judge, &staged, shape);
+            host = prof_add(host, staging_ns(shape));
+            saved_pinned += again ? (double)shape->alone_ns : 0;
+            again_bytes = prof_add(again_bytes, again ? shape->bytes * shape->count : 0);
+        }
         if (!prof_is_link_copy(shape) || prof_host_memory(shape) != WIRE_MEMORY_PAGEABLE ||
             shape->bytes <= 0)
             continue;
@@ -170,25 +206,42 @@ static void pageable_copy(struct prof_judge *judge)
         if (shape->sum_ns > 0 && (double)shape->sum_ns > least)
             saved += (double)shape->alone_ns * (1 - least / (double)shape->sum_ns);
     }
-    if (!sums.count)
+    if (!sums.count && !staged.count)
         return;
     struct prof_draft *draft = prof_found(judge, 0.8);
-    prof_numbers(draft, {"memcpys", (double)sums.count}, {"bytes", (double)sums.bytes},
-                 {"rate", (double)sums.bytes / (double)sums.sum_ns * 1e9}, {"pinned_rate", best});
-    prof_claim(judge, draft, "saved_memcpy_ns", PROF_SLICE_COPY_PAGEABLE, (int64_t)saved);
-    prof_copies_claim_around(judge, draft, "idle_around_ns", &sums, true,
-                             prof_copies_part_around(&sums, sums.sum_ns));
-    prof_say(draft,
-             "{memcpys|memcpy|memcpys} from or to pageable memory, {bytes} in all, at {rate}; "
-             "page-locked memory would reach {pinned_rate} (%s), and the call would return at "
-             "once: it also saves {idle_around_ns} of idle time around them.",
-             source);
+    if (sums.count) {
+        prof_numbers(draft, {"memcpys", (double)sums.count}, {"bytes", (double)sums.bytes},
+                     {"rate", (double)sums.bytes / (double)sums.sum_ns * 1e9},
+                     {"pinned_rate", best});
+        prof_claim(judge, draft, "saved_memcpy_ns", PROF_SLICE_COPY_PAGEABLE, (int64_t)saved);
+        prof_copies_claim_around(judge, draft, "idle_around_ns", &sums, true,
+                                 prof_copies_part_around(&sums, sums.sum_ns));
+        prof_say(draft,
+                 "{memcpys|memcpy|memcpys} from or to pageable memory, {bytes} in all, at {rate}; "
+                 "page-locked memory would reach {pinned_rate} (%s), and the call would return at "
+                 "once: it also saves {idle_around_ns} of idle time around them.",
+                 source);
+    }
+    if (staged.count) {
+        prof_numbers(draft, {"staged_memcpys", (double)staged.count},
+                     {"staged_bytes", (double)staged.bytes});
+        prof_claim(judge, draft, "saved_memcpy_ns", PROF_SLICE_COPY_PINNED, (int64_t)saved_pinned);
+        prof_claim(judge, draft, "staging_ns", PROF_SLICE_HOST, host);
+        prof_copies_claim_around(judge, draft, "idle_around_ns", &staged, true,
+                                 prof_copies_part_around(&staged, staged.sum_ns));
+        prof_say(draft,
+                 "%s{staged_memcpys|upload|uploads} ({staged_bytes}) by a thread that only "
+                 "copies: a library fills page-locked memory from the program's before each, for "
+                 "which the device is idle {staging_ns}.",
+                 sums.count ? " " : "");
+    }
     if (again_bytes) {
         prof_numbers(draft, {"same_size_bytes", (double)again_bytes});
         prof_say(draft, " {same_size_bytes} come in uploads that each iteration has alike: of what "
                         "stays the same none is needed, which the bound includes.");
     }
     prof_places(judge, draft, &sums.spots);
+    prof_places(judge, draft, &staged.spots);
 }
 
 /* ---- copies that the host waits for ---------------------------------------------------------- */
@@ -283,8 +336,10 @@ const struct prof_rule prof_rules_transfer[] = {
     {.page =
          {.id = "scalar-readback",
           .title = "Small values read back to decide what to do next",
-          .fires = "At least ten D2H memcpys of at most 64 bytes, two or more a step, whose call "
-                   "waits or that the host waits for next.",
+          .fires = "At least ten D2H memcpys of at most 64 bytes, two or more a step (in Python "
+                   "one), whose call waits or that the host waits for next. So it does for one "
+                   "that a library makes on a thread that only copies, where the program launches "
+                   "nothing until it is done.",
           .why = "The host learns of the value only after all queued work, decides, and launches "
                  "anew: the device is idle for the whole way to the host and back.",
           .fix = "Decide on the device, or read the value back every k-th iteration "
@@ -314,7 +369,10 @@ const struct prof_rule prof_rules_transfer[] = {
                        "less, and on average smaller than the size at which transferring takes as "
                        "long as starting: the least cost of a small copy with its call times the "
                        "best rate of a large one. At least twenty of them, and three a step, come "
-                       "right after another one of the same direction, no kernel in between.",
+                       "right after another one of the same direction, no kernel in between. Not "
+                       "uploads of at most 64 bytes by a thread that only copies: those are "
+                       "arguments that a library passes to its operators, and go with the "
+                       "launches.",
               .why = "Every copy pays for its call and its start; below that size it pays for "
                      "hardly anything else.",
               .fix = "Pack what belongs to an iteration into one buffer and copy it "
@@ -334,11 +392,14 @@ const struct prof_rule prof_rules_transfer[] = {
      .judge = small_transfers},
     {.page = {.id = "pageable-copy",
               .title = "Memcpys from and to pageable memory",
-              .fires = "Memcpys between pageable host memory and the device. Not on devices that "
-                       "share the host's memory.",
+              .fires = "Memcpys between pageable host memory and the device; or uploads of more "
+                       "than 64 KiB from page-locked memory by a thread that only copies, for "
+                       "which the device waits: a library has filled that memory from the "
+                       "program's. Not on devices that share the host's memory.",
               .why = "The driver copies pageable memory through a page-locked buffer of its own, "
                      "piece by piece; the call returns when the last piece is staged, so nothing "
-                     "overlaps even if it is called asynchronous.",
+                     "overlaps even if it is called asynchronous. A library with such a buffer of "
+                     "its own takes as long.",
               .fix = "Allocate what is copied page-locked, once, and copy "
                      "asynchronously.",
               .cuda = "cudaHostAlloc instead of malloc, or cudaHostRegister once; then "
@@ -352,7 +413,8 @@ const struct prof_rule prof_rules_transfer[] = {
                      "batch before this step's result is read; copy_to_host_async() of results.",
               .bound = "Exposed time of those copies x (1 - their rate / the rate of page-locked "
                        "copies in this capture, else of the fastest link), and the idle time "
-                       "around their calls, at most as long as they take. In Python all of "
+                       "around their calls, at most as long as they take; before uploads that a "
+                       "library has staged, the host's work, at 4 GB/s at least. In Python all of "
                        "uploads that come alike in each iteration, and its pauses below 500 us "
                        "behind the copies.",
               .limits = "Page-locking itself costs: it pays for memory that is used again.",
@@ -476,6 +538,7 @@ void prof_copies_add(const struct prof_judge *judge, struct prof_copies *sums,
         sums->before[i] = prof_add(sums->before[i], shape->idle_ns[i]);
         sums->after[i] = prof_add(sums->after[i], shape->after_ns[i]);
     }
+    sums->librarys |= is_librarys(judge, shape);
     sums->catch_up_ns = prof_add(sums->catch_up_ns, shape->catch_up_ns);
     sums->after[PROF_SLICE_LAUNCH] = prof_add(sums->after[PROF_SLICE_LAUNCH], shape->catch_up_ns);
     if (prof_is_python(judge))
@@ -524,7 +587,8 @@ struct prof_copies prof_scalar_readbacks(const struct prof_judge *judge)
     for (size_t at = 0; (shape = prof_next_shape(judge, &at));)
         if (prof_is_scalar_readback(shape) && prof_is_awaited(shape))
             prof_copies_add(judge, &sums, shape);
-    if (sums.count < 10 || sums.count < 2 * prof_steps(judge))
-        return (struct prof_copies){0}; /* one a step is how results are read */
+    /* One a step is how results are read; in Python it is a number to log. */
+    if (sums.count < 10 || sums.count < (prof_is_python(judge) ? 1 : 2) * prof_steps(judge))
+        return (struct prof_copies){0};
     return sums;
 }

@@ -1,0 +1,109 @@
+/* What a library does for itself in the program's process: it compiles, which it shows by its NVTX
+ * ranges, and may try kernels meanwhile on threads of its own; and it copies on threads that launch
+ * nothing. Without it such time looks like the program's own work. */
+#include <string.h>
+
+#include "libprof/analysis/capture.h"
+#include "libprof/analysis/facts/facts.h"
+#include "libprof/base/saturate.h"
+
+/* XLA's range around all that it does to compile one function (TraceMe "XlaCompile:#module=...").
+ */
+static bool is_compile_range(const char *name)
+{
+    static const char xla[] = "XlaCompile:";
+    return name && !strncmp(name, xla, sizeof xla - 1);
+}
+
+bool prof_facts_note_range(struct prof_facts *f, const struct prof_event_row *row)
+{
+    const struct prof_thread *thread = prof_thread(f->capture, row->thread);
+    if (!thread || row->start_ns < 0 || row->duration_ns <= 0 ||
+        !is_compile_range(prof_string(f->capture, row->name, NULL)))
+        return true;
+    struct prof_compile one = {.begin = row->start_ns,
+                               .end = prof_add(row->start_ns, row->duration_ns),
+                               .process = thread->process,
+                               .thread = (uint32_t)row->thread};
+    return prof_array_push(&f->compiles, one);
+}
+
+PROF_ORDER(by_process_and_begin, struct prof_compile, PROF_ASCENDING(process),
+           PROF_ASCENDING(begin))
+
+/* Compiling within compiling, or beside it on another thread, is one. */
+static void join_compiles(struct prof_facts *f)
+{
+    size_t kept = 0;
+    prof_array_sort(&f->compiles, by_process_and_begin);
+    for (size_t i = 0; i < f->compiles.count; i++) {
+        const struct prof_compile one = f->compiles.data[i];
+        struct prof_compile *last = kept ? &f->compiles.data[kept - 1] : NULL;
+        if (!last || last->process != one.process || one.begin > last->end)
+            f->compiles.data[kept++] = one;
+        else if (one.end > last->end)
+            last->end = one.end;
+    }
+    f->compiles.count = kept;
+}
+
+/* Keys of processes in the map, beside those of threads. */
+#define PROCESS (UINT64_C(1) << 63)
+
+bool prof_facts_library(struct prof_facts *f)
+{
+    uint32_t last = 0;
+    if (f->compiles.count)
+        join_compiles(f);
+    for (enum prof_op_kind kind = PROF_OP_KERNEL; kind <= PROF_OP_GRAPH; kind++) {
+        for (size_t i = 0; i < f->ops[kind].count; i++) {
+            struct prof_op op = prof_facts_op(f, kind, i);
+            if (!prof_is_kernel(&f->shapes.data[op.shape]) || op.thread == last || !op.thread ||
+                op.call == PROF_UNKNOWN || prof_map_get(&f->launching, op.thread) ||
+                prof_facts_compile_at(f, op.thread, op.call))
+                continue;
+            const struct prof_thread *thread = prof_thread(f->capture, op.thread);
+            last = op.thread;
+            if (!prof_map_put(&f->launching, op.thread, 1) ||
+                (thread && !prof_map_put(&f->launching, PROCESS | (uint64_t)thread->process, 1)))
+                return false;
+        }
+    }
+    return true;
+}
+
+bool prof_facts_only_copies(const struct prof_facts *f, uint32_t thread)
+{
+    const struct prof_thread *row = thread ? prof_thread(f->capture, thread) : NULL;
+    return row && !prof_map_get(&f->launching, thread) &&
+           prof_map_get(&f->launching, PROCESS | (uint64_t)row->process);
+}
+
+bool prof_facts_is_argument(const struct prof_facts *f, const struct prof_shape *shape,
+                            uint32_t thread)
+{
+    return prof_is_copy(shape) && shape->copy_kind == WIRE_COPY_HTOD && shape->bytes >= 0 &&
+           shape->bytes <= PROF_SCALAR_BYTES && prof_facts_only_copies(f, thread);
+}
+
+const struct prof_compile *prof_facts_compile_before(const struct prof_facts *f, uint32_t thread,
+                                                     int64_t time)
+{
+    const struct prof_thread *row =
+        f->compiles.count && thread ? prof_thread(f->capture, thread) : NULL;
+    const struct prof_compile *all = f->compiles.data;
+    size_t low;
+    if (!row)
+        return NULL;
+    PROF_FIND_FIRST(low, at, f->compiles.count,
+                    all[at].process > row->process ||
+                        (all[at].process == row->process && all[at].begin > time));
+    return low && all[low - 1].process == row->process ? &all[low - 1] : NULL;
+}
+
+const struct prof_compile *prof_facts_compile_at(const struct prof_facts *f, uint32_t thread,
+                                                 int64_t time)
+{
+    const struct prof_compile *last = prof_facts_compile_before(f, thread, time);
+    return last && time < last->end ? last : NULL;
+}
