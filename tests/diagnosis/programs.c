@@ -110,6 +110,18 @@ static void upload_again(struct scene *s, enum version which)
     scene_sync(s);
 }
 
+/* The near miss: part by part goes up and comes down, of one size. */
+static void in_parts(struct scene *s, enum version which)
+{
+    if (which != NEAR)
+        upload_again(s, which);
+    for (int i = 0; i < 4 && which == NEAR; i++) {
+        scene_copy(s, 0, SCENE_UP, SCENE_PINNED, 8 * MIB, 300 * US, true);
+        scene_kernel(s, 0, k[0], 300 * US);
+        scene_copy(s, 0, SCENE_DOWN, SCENE_PINNED, 8 * MIB, 300 * US, true);
+    }
+}
+
 static void through_the_host(struct scene *s, enum version which)
 {
     if (which == NEAR) {
@@ -687,6 +699,7 @@ const struct program programs[] = {
     {"no-overlap", .step = feed_from_memory},
     {"small-transfers", .step = copy_small},
     {"repeated-upload", .step = upload_again, .in_range = true},
+    {"repeated-upload", .step = in_parts, .in_range = true},
     {"host-round-trip", .step = through_the_host, .in_range = true},
     {"host-round-trip", .step = waits_on_the_way, .in_range = true},
     {"scalar-readback", .step = read_back, .in_range = true},

@@ -19,14 +19,24 @@ struct download {
     uint32_t thread, shape;
 };
 
+/* Uploads, or trips, of one kind. */
+struct uploads {
+    int64_t count, bytes, iterations;
+    size_t latest; /* iteration with some */
+};
+
+/* Of a shape. */
+struct trip_shape {
+    struct uploads same;  /* as many bytes as came before, too soon to be changed */
+    struct uploads fresh; /* uploads that nothing had come before in their iteration */
+    bool other;           /* takes part in the other trips */
+};
+
 struct trips {
     struct download last_down[REMEMBERED];
     size_t next;
-    int64_t same_count, other_count;
-    int64_t iterations[2]; /* with some of either */
-    size_t latest[2];      /* of those */
-    int64_t same_bytes, other_bytes;
-    bool *shapes; /* that take part: [0] same, [1] other, per shape */
+    struct uploads other;
+    struct trip_shape *shapes;
 };
 
 /* Where no range separates iterations, the result of one step and the input of the next look like a
@@ -45,6 +55,14 @@ static bool same_step(const struct prof_facts *f, const struct download *down,
     return step != PROF_NO_ITERATION && step == prof_iteration_at(it, down->thread, down->call);
 }
 
+static void count_upload(struct uploads *list, size_t step, int64_t bytes)
+{
+    list->iterations += !list->count || step != list->latest;
+    list->latest = step;
+    list->count++;
+    list->bytes += bytes;
+}
+
 static void see_upload(const struct prof_judge *judge, struct trips *trips,
                        const struct prof_op *op, const struct prof_shape *shape)
 {
@@ -59,21 +77,22 @@ static void see_upload(const struct prof_judge *judge, struct trips *trips,
              down->end > trips->last_down[best].end))
             best = i;
     }
-    if (best == REMEMBERED)
+    struct trip_shape *of = &trips->shapes[shape - f->shapes.data];
+    size_t step = prof_iteration_since(&f->phase->iterations, op->thread, op->call);
+    if (best == REMEMBERED) {
+        count_upload(&of->fresh, step, shape->bytes);
         return;
+    }
     struct download *down = &trips->last_down[best];
     double needed = (double)shape->bytes / HOST_RATE * 1e9;
     bool had_time = (double)(op->call - down->known) > (needed > TURN_NS ? needed : TURN_NS);
     bool same = down->bytes == shape->bytes && !had_time;
-    uint32_t number = (uint32_t)(shape - f->shapes.data);
-    trips->shapes[2 * number + !same] = true;
-    if (!same)
-        trips->shapes[2 * down->shape + 1] = true;
-    size_t step = prof_iteration_since(&f->phase->iterations, op->thread, op->call);
-    trips->iterations[!same] += step != trips->latest[!same];
-    trips->latest[!same] = step;
-    *(same ? &trips->same_count : &trips->other_count) += 1;
-    *(same ? &trips->same_bytes : &trips->other_bytes) += shape->bytes + (same ? 0 : down->bytes);
+    if (same) {
+        count_upload(&of->same, step, shape->bytes);
+    } else {
+        of->other = trips->shapes[down->shape].other = true;
+        count_upload(&trips->other, step, shape->bytes + down->bytes);
+    }
     down->bytes = 0;
 }
 
@@ -90,8 +109,7 @@ static bool find_trips(const struct prof_judge *judge, struct trips *trips)
     struct prof_op_walk walk = {0};
     const struct prof_op *op;
     enum prof_op_kind kind;
-    *trips = (struct trips){.latest = {PROF_NO_ITERATION, PROF_NO_ITERATION},
-                            .shapes = calloc(2 * f->shapes.count + 2, sizeof *trips->shapes)};
+    *trips = (struct trips){.shapes = calloc(f->shapes.count + 1, sizeof *trips->shapes)};
     while (trips->shapes && (op = prof_facts_next(f, &walk, &kind))) {
         const struct prof_shape *shape = &f->shapes.data[op->shape];
         if (kind != PROF_OP_TRANSFER || shape->device != judge->device_index ||
@@ -111,13 +129,41 @@ static bool find_trips(const struct prof_judge *judge, struct trips *trips)
     return trips->shapes != NULL;
 }
 
-static void sum_trips(const struct prof_judge *judge, const struct trips *trips, int which,
-                      struct prof_copies *sums)
+static const struct trip_shape *trip_shape(const struct prof_judge *judge,
+                                           const struct trips *trips,
+                                           const struct prof_shape *shape)
+{
+    return &trips->shapes[shape - judge->facts->shapes.data];
+}
+
+/* Uploads with which iterations also begin, before anything came back, bring new data: results that
+ * came in between have their size, but are not what goes up. */
+static struct uploads sum_same(const struct prof_judge *judge, const struct trips *trips,
+                               struct prof_copies *sums)
+{
+    const struct prof_shape *shape;
+    struct uploads all = {0};
+    *sums = (struct prof_copies){0};
+    for (size_t at = 0; (shape = prof_next_shape(judge, &at));) {
+        const struct trip_shape *of = trip_shape(judge, trips, shape);
+        if (!of->same.count || 2 * of->fresh.iterations >= of->same.iterations)
+            continue;
+        all.count += of->same.count;
+        all.bytes += of->same.bytes;
+        all.iterations =
+            of->same.iterations > all.iterations ? of->same.iterations : all.iterations;
+        prof_copies_add(judge, sums, shape);
+    }
+    return all;
+}
+
+static void sum_others(const struct prof_judge *judge, const struct trips *trips,
+                       struct prof_copies *sums)
 {
     const struct prof_shape *shape;
     *sums = (struct prof_copies){0};
     for (size_t at = 0; (shape = prof_next_shape(judge, &at));)
-        if (trips->shapes[2 * (size_t)(shape - judge->facts->shapes.data) + (size_t)which])
+        if (trip_shape(judge, trips, shape)->other)
             prof_copies_add(judge, sums, shape);
 }
 
@@ -129,8 +175,7 @@ static void claim_waits_behind(struct prof_judge *judge, struct prof_draft *draf
     const struct prof_shape *shape;
     struct prof_copies sums = {0};
     for (size_t at = 0; (shape = prof_next_shape(judge, &at));)
-        if (trips->shapes[2 * (size_t)(shape - judge->facts->shapes.data) + 1] && shape->waits &&
-            prof_is_upload(shape))
+        if (trip_shape(judge, trips, shape)->other && shape->waits && prof_is_upload(shape))
             prof_copies_add(judge, &sums, shape);
     struct prof_copies behind = {0};
     memcpy(behind.after, sums.after, sizeof behind.after);
@@ -174,11 +219,11 @@ static void repeated_upload(struct prof_judge *judge)
         judge->failed = true;
         return;
     }
-    if (prof_in_loop(judge, trips.same_count, trips.iterations[0])) {
-        sum_trips(judge, &trips, 0, &sums);
+    const struct uploads same = sum_same(judge, &trips, &sums);
+    if (prof_in_loop(judge, same.count, same.iterations)) {
         struct prof_draft *draft = prof_found(judge, 0.8);
-        prof_numbers(draft, {"uploads", (double)trips.same_count},
-                     {"bytes", (double)trips.same_bytes}, {"memcpy_ns", (double)sums.sum_ns});
+        prof_numbers(draft, {"uploads", (double)same.count}, {"bytes", (double)same.bytes},
+                     {"memcpy_ns", (double)sums.sum_ns});
         prof_copies_claim(judge, draft, &sums, 1);
         prof_copies_claim_around(judge, draft, "idle_until_then_ns", &sums, false, 1);
         prof_claim(judge, draft, "idle_launch_after_ns", PROF_SLICE_LAUNCH, sums.catch_up_ns);
@@ -201,11 +246,11 @@ static void host_round_trip(struct prof_judge *judge)
         judge->failed = true;
         return;
     }
-    if (prof_in_loop(judge, trips.other_count, trips.iterations[1]) && judge->device->kernels) {
-        sum_trips(judge, &trips, 1, &sums);
+    if (prof_in_loop(judge, trips.other.count, trips.other.iterations) && judge->device->kernels) {
+        sum_others(judge, &trips, &sums);
         struct prof_draft *draft = prof_found(judge, judge->facts->step_name ? 0.8 : 0.4);
-        prof_numbers(draft, {"trips", (double)trips.other_count},
-                     {"bytes", (double)trips.other_bytes}, {"memcpy_ns", (double)sums.sum_ns});
+        prof_numbers(draft, {"trips", (double)trips.other.count},
+                     {"bytes", (double)trips.other.bytes}, {"memcpy_ns", (double)sums.sum_ns});
         prof_copies_claim(judge, draft, &sums, 1);
         prof_copies_claim_around(judge, draft, "idle_until_then_ns", &sums, false, 1);
         prof_claim(judge, draft, "idle_launch_after_ns", PROF_SLICE_LAUNCH, sums.catch_up_ns);
@@ -223,34 +268,34 @@ static void host_round_trip(struct prof_judge *judge)
 /* ---- registry -------------------------------------------------------------------------------- */
 
 const struct prof_rule prof_rules_round_trip[] = {
-    {.page = {.id = "repeated-upload",
-              .title = "Data uploaded again that the device still has",
-              .fires = "At least three times, and in half of the steps, a copy to the device "
-                       "carries as many bytes as one of 4 KiB or more that came from it before in "
-                       "the same step, and the host had no time to read and write them in between "
-                       "(20 GB/s, and 5 us). On OpenCL, as often, an upload brings the bytes that "
-                       "its destination was given before: 64 words of each upload are compared, "
-                       "all bytes of every eighth that looks the same.",
-              .why =
-                  "A read of device data does not change it. Where the program marks the device's "
-                  "copy as stale nevertheless, the next use uploads the same bytes again.",
-              .fix = "Upload only after the host has written: keep a flag of who wrote "
-                     "last.",
-              .cuda = "Skip the cudaMemcpy to the device after a read-only access of the "
-                      "host; with managed memory cudaMemAdvise with "
-                      "cudaMemAdviseSetReadMostly.",
-              .opencl = "clEnqueueMapBuffer with CL_MAP_READ where the host only reads: "
-                        "unmapping then writes nothing.",
-              .pytorch = "Keep the tensor on the device and use that one again: `.cpu()` of "
-                         "it is a copy, not a move.",
-              .jax = "jax.device_put once, before the loop, and that array as the argument, not "
-                     "NumPy's; a jitted function's results stay on the device.",
-              .bound = "The time of those uploads in which no kernel runs, and the idle time "
-                       "around their calls (where bytes were compared, no more than they take).",
-              .limits =
-                  "On CUDA, and for maps and images, addresses and contents are not recorded: "
-                  "that the bytes are the same is concluded from size and time.",
-              .needs = "transfers with their calls"},
+    {.page =
+         {.id = "repeated-upload",
+          .title = "Data uploaded again that the device still has",
+          .fires = "At least three times, and in half of the steps, a copy to the device "
+                   "carries as many bytes as one of 4 KiB or more that came from it before in "
+                   "the same step, and the host had no time to read and write them in between "
+                   "(20 GB/s, and 5 us); not where half of those steps begin with such an upload "
+                   "before anything came. On OpenCL, as often, an upload brings the bytes that "
+                   "its destination was given before: 64 words of each upload are compared, "
+                   "all bytes of every eighth that looks the same.",
+          .why = "A read of device data does not change it. Where the program marks the device's "
+                 "copy as stale nevertheless, the next use uploads the same bytes again.",
+          .fix = "Upload only after the host has written: keep a flag of who wrote "
+                 "last.",
+          .cuda = "Skip the cudaMemcpy to the device after a read-only access of the "
+                  "host; with managed memory cudaMemAdvise with "
+                  "cudaMemAdviseSetReadMostly.",
+          .opencl = "clEnqueueMapBuffer with CL_MAP_READ where the host only reads: "
+                    "unmapping then writes nothing.",
+          .pytorch = "Keep the tensor on the device and use that one again: `.cpu()` of "
+                     "it is a copy, not a move.",
+          .jax = "jax.device_put once, before the loop, and that array as the argument, not "
+                 "NumPy's; a jitted function's results stay on the device.",
+          .bound = "The time of those uploads in which no kernel runs, and the idle time "
+                   "around their calls (where bytes were compared, no more than they take).",
+          .limits = "On CUDA, and for maps and images, addresses and contents are not recorded: "
+                    "that the bytes are the same is concluded from size and time.",
+          .needs = "transfers with their calls"},
      .judge = repeated_upload},
     {.page = {.id = "host-round-trip",
               .title = "Data goes to the host and back within a step",
@@ -272,9 +317,10 @@ const struct prof_rule prof_rules_round_trip[] = {
                          "`.item()` inside the step.",
               .jax = "Index, gather and reduce by jnp under jax.jit (jnp.take, jnp.where, "
                      "jax.lax.top_k); no numpy.asarray or jax.device_get inside the step.",
-              .bound = "The time of those copies in which no kernel runs, the idle time before each of "
-                       "them with the host's own work in it, that behind uploads whose call waits, "
-                       "and that of the launches after them until work is queued again.",
+              .bound =
+                  "The time of those copies in which no kernel runs, the idle time before each of "
+                  "them with the host's own work in it, that behind uploads whose call waits, "
+                  "and that of the launches after them until work is queued again.",
               .limits = "Where no NVTX range marks the iterations, the result of one step and the "
                         "input of the next look like a trip: confidence is low then.",
               .needs = "transfers with their calls; NVTX ranges help"},
