@@ -282,7 +282,8 @@ static void copying_step(void)
 {
     scene_push(&scene, "step");
     for (int i = 0; i < 4; i++) {
-        scene_copy(&scene, 0, SCENE_UP, SCENE_PAGEABLE, 4 << 20, MS, true);
+        if (i)
+            scene_copy(&scene, 0, SCENE_UP, SCENE_PAGEABLE, 4 << 20, MS, true);
         scene_kernel(&scene, 0, config, 500000);
         scene_sync(&scene);
         scene_host(&scene, MS);

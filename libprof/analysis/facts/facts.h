@@ -404,4 +404,18 @@ enum prof_status prof_utilisation_of(struct prof_capture *capture, const struct 
                                      size_t gaps, size_t buckets, struct prof_utilisation *result,
                                      bool *known, struct prof_error *err);
 
+/* ---- the typical iteration (typical_idle.c) -------------------------------------------------- */
+
+/* Idle time of one device by iteration. NULL: too few or too many iterations for anything to be
+ * typical, or out of memory (*failed). The others take NULL, too. */
+struct prof_typical_idle;
+struct prof_typical_idle *prof_typical_idle_new(const struct prof_facts *facts, bool *failed);
+void prof_typical_idle_free(struct prof_typical_idle *idle);
+/* Some of the idle time of an iteration, by state. */
+void prof_typical_idle_add(struct prof_typical_idle *idle, size_t iteration,
+                           const int64_t slice_ns[PROF_SLICES]);
+/* Of all that `slice_ns` has, what typical iterations have. False: out of memory. */
+bool prof_typical_idle_finish(const struct prof_typical_idle *idle,
+                              const int64_t slice_ns[PROF_SLICES], int64_t typical_ns[PROF_SLICES]);
+
 #endif

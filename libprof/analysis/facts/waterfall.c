@@ -11,113 +11,6 @@
 #include "libprof/wire/command.h"
 #include "libprof/wire/memory.h"
 
-/* ---- the typical iteration ------------------------------------------------------------------- */
-
-/* How much of a device's idle time a typical iteration has: what happens in single iterations, as
- * when another program takes the processor, comes otherwise in the next run, and must not decide
- * how severe a finding is. What comes back evenly, as a log line every tenth iteration, is typical.
- */
-
-#define IDLE_STATES (PROF_SLICES - PROF_SLICE_FIRST_IDLE)
-#define MIN_ITERATIONS 4     /* of fewer nothing is typical */
-#define MAX_ITERATIONS 65536 /* of more, single ones decide nothing */
-#define FAR 2                /* times what three of four iterations do not exceed: out of line */
-
-struct typical_idle {
-    size_t count, first, last; /* iterations; those that were seen */
-    bool any;
-    int64_t *ns; /* by iteration and state */
-};
-
-static struct typical_idle *typical_idle_new(const struct prof_facts *f, bool *failed)
-{
-    size_t count = f->phase->iterations.list.count;
-    if (count < MIN_ITERATIONS || count > MAX_ITERATIONS)
-        return NULL;
-    struct typical_idle *idle = calloc(1, sizeof *idle);
-    if (idle) {
-        *idle = (struct typical_idle){.count = count,
-                                      .ns = calloc(count * IDLE_STATES, sizeof *idle->ns)};
-    }
-    if (!idle || !idle->ns) {
-        free(idle);
-        *failed = true;
-        return NULL;
-    }
-    return idle;
-}
-
-static void typical_idle_free(struct typical_idle *idle)
-{
-    if (idle)
-        free(idle->ns);
-    free(idle);
-}
-
-static void typical_idle_add(struct typical_idle *idle, size_t iteration,
-                             const int64_t slice_ns[PROF_SLICES])
-{
-    if (!idle || iteration >= idle->count)
-        return;
-    for (size_t i = 0; i < IDLE_STATES; i++) {
-        int64_t *sum = &idle->ns[iteration * IDLE_STATES + i];
-        *sum = prof_add(*sum, slice_ns[PROF_SLICE_FIRST_IDLE + i]);
-    }
-    idle->first = !idle->any || iteration < idle->first ? iteration : idle->first;
-    idle->last = !idle->any || iteration > idle->last ? iteration : idle->last;
-    idle->any = true;
-}
-
-/* Three or more, all as far apart as the first two. */
-static bool has_even_idle(const struct typical_idle *idle, size_t state, int64_t limit)
-{
-    size_t seen = 0, before = 0, distance = 0;
-    for (size_t i = idle->first; i <= idle->last; i++) {
-        if (idle->ns[i * IDLE_STATES + state] <= limit)
-            continue;
-        if (seen == 1)
-            distance = i - before;
-        if (seen > 1 && i - before != distance)
-            return false;
-        before = i;
-        seen++;
-    }
-    return seen >= 3;
-}
-
-/* `sorted`: room for as many as there are iterations. */
-static int64_t out_of_line(const struct typical_idle *idle, size_t state, int64_t *sorted)
-{
-    size_t count = idle->last - idle->first + 1;
-    int64_t sum = 0;
-    for (size_t i = 0; i < count; i++)
-        sorted[i] = idle->ns[(idle->first + i) * IDLE_STATES + state];
-    qsort(sorted, count, sizeof *sorted, prof_ascending_int64);
-    int64_t limit = sorted[(count - 1) * 3 / 4];
-    limit = limit > INT64_MAX / FAR ? INT64_MAX : FAR * limit;
-    if (has_even_idle(idle, state, limit))
-        return 0;
-    for (size_t i = count; i-- && sorted[i] > limit;)
-        sum = prof_add(sum, sorted[i] - limit);
-    return sum;
-}
-
-static bool typical_idle_finish(const struct typical_idle *idle,
-                                const int64_t slice_ns[PROF_SLICES],
-                                int64_t typical_ns[PROF_SLICES])
-{
-    memcpy(typical_ns, slice_ns, PROF_SLICES * sizeof *typical_ns);
-    if (!idle || !idle->any || idle->last - idle->first + 1 < MIN_ITERATIONS)
-        return true;
-    PROF_FREED int64_t *sorted = malloc((idle->last - idle->first + 1) * sizeof *sorted);
-    for (size_t i = 0; sorted && i < IDLE_STATES; i++) {
-        int64_t *typical = &typical_ns[PROF_SLICE_FIRST_IDLE + i];
-        int64_t left = prof_subtract(*typical, out_of_line(idle, i, sorted));
-        *typical = left > 0 ? left : 0;
-    }
-    return sorted != NULL;
-}
-
 /* ---- the waterfall --------------------------------------------------------------------------- */
 
 /* How long after a wait the host's next launch still counts as the wait's cost: the thread is woken
@@ -158,7 +51,7 @@ struct sweep {
     int64_t asked;            /* when what came before that was launched */
     uint32_t call;            /* name of the call in which the host is, 0 = none */
     struct prof_map streams;
-    struct typical_idle *idle;
+    struct prof_typical_idle *idle;
 };
 
 struct work {
@@ -421,7 +314,7 @@ static void record_idle_gap(const struct work *w, struct sweep *s, uint32_t thre
 {
     const struct prof_iterations *iterations = &w->facts->phase->iterations;
     if (s->idle)
-        typical_idle_add(s->idle, prof_iteration_since(iterations, thread, asked_at), s->gap);
+        prof_typical_idle_add(s->idle, prof_iteration_since(iterations, thread, asked_at), s->gap);
     for (int i = PROF_SLICE_FIRST_IDLE; i < PROF_SLICES && s->gap[PROF_SLICE_ALLOC]; i++)
         s->facts->beside_alloc_ns[i] += s->gap[i];
     s->facts->woken_ns += s->gap[PROF_SLICE_HOST] ? s->woken : 0;
@@ -690,8 +583,8 @@ static bool finish_device_sweep(struct work *w, struct sweep *s)
         spend_tail(w, s, all->data[all->count - 1]);
     s->facts->streams = s->streams.count;
     prof_map_free(&s->streams);
-    bool ok = typical_idle_finish(s->idle, s->facts->slice_ns, s->facts->typical_ns);
-    typical_idle_free(s->idle);
+    bool ok = prof_typical_idle_finish(s->idle, s->facts->slice_ns, s->facts->typical_ns);
+    prof_typical_idle_free(s->idle);
     return ok;
 }
 
@@ -708,7 +601,7 @@ static bool sweep_devices(struct work *w)
         w->sweeps[i].done = f->begin;
         w->sweeps[i].last_shape = PROF_NO_SHAPE;
         w->sweeps[i].behind = NOT_BEHIND;
-        w->sweeps[i].idle = w->seen ? NULL : typical_idle_new(f, &failed);
+        w->sweeps[i].idle = w->seen ? NULL : prof_typical_idle_new(f, &failed);
         begin_row(&w->sweeps[i]);
     }
     ok = ok && !failed;
