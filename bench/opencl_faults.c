@@ -2,7 +2,7 @@
  * judged by, as bench/torch_faults.py for PyTorch.
  *   bench_opencl_faults NAME bad|fixed       bench_opencl_faults --list
  * Names that begin with t_ and s_ are the programs that rules may be tuned on (s_ was scored
- * first; likewise u_, opencl_faults_u.c), v_ (opencl_faults_v.c) and z_ (opencl_faults_z.c) those
+ * first; likewise u_, opencl_faults_u.c, and z_, opencl_faults_z.c), v_ (opencl_faults_v.c) those
  * that are scored only. Each iteration is an NVTX range "step" but where the program has phases;
  * the last line is "step N ns", the mean. Labels: tests/diagnosis/unseen.tsv. */
 #include <math.h>

@@ -1,6 +1,6 @@
-/* Set z of opencl_faults: other computations than the other sets have, written and labelled
- * without a look at the rules, scored once and then tuned on. All of them count in whole numbers, so that both
- * forms of a pair end with the same bytes in `outcome`, whose hash is printed. */
+/* Set z of opencl_faults: other computations than the other sets have, written and labelled without
+ * a look at the rules, scored once and then tuned on. All of them count in whole numbers, so that
+ * both forms of a pair end with the same bytes in `outcome`, whose hash is printed. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
