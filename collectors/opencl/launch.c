@@ -79,22 +79,29 @@ static void remember_launch_config(struct ocl_kernel *kernel, const uint64_t *si
     atomic_store_explicit(&kernel->version, before + 2, memory_order_release);
 }
 
+/* NULL: no memory. */
+static struct ocl_kernel *find_or_add_kernel(cl_kernel handle)
+{
+    struct ocl_kernel *kernel = known_kernel(handle);
+    if (kernel)
+        return kernel;
+    kernel = ocl_alloc(sizeof *kernel);
+    return kernel
+               ? (struct ocl_kernel *)(uintptr_t)ocl_table_add(&kernels, handle, (uintptr_t)kernel)
+               : NULL;
+}
+
 /* The kernel with its name defined; NULL when the driver does not know it. */
 static struct ocl_kernel *kernel_of(cl_kernel handle, cl_device_id device)
 {
-    struct ocl_kernel *kernel = known_kernel(handle);
+    struct ocl_kernel *kernel = find_or_add_kernel(handle);
     uint32_t epoch = atomic_load_explicit(&ocl_epoch, memory_order_relaxed);
-    if (kernel && atomic_load_explicit(&kernel->epoch, memory_order_acquire) == epoch)
+    if (!kernel || atomic_load_explicit(&kernel->epoch, memory_order_acquire) == epoch)
         return kernel;
-    if (!kernel) {
-        kernel = ocl_alloc(sizeof *kernel);
-        if (!kernel)
-            return NULL;
-        kernel = (struct ocl_kernel *)(uintptr_t)ocl_table_add(&kernels, handle, (uintptr_t)kernel);
-        if (!kernel)
-            return NULL;
-    }
     remember_launch_config(kernel, NULL, 0);
+    cl_uint arguments = 0;
+    OCL_CALL(clGetKernelInfo, handle, CL_KERNEL_NUM_ARGS, sizeof arguments, &arguments, NULL);
+    atomic_store_explicit(&kernel->argument_count, arguments, memory_order_relaxed);
     /* Threads that come here together write the same. */
     atomic_store_explicit(&kernel->name, kernel_name_id(handle), memory_order_relaxed);
     atomic_store_explicit(&kernel->local_bytes, memory_of(handle, device, CL_KERNEL_LOCAL_MEM_SIZE),
@@ -106,12 +113,87 @@ static struct ocl_kernel *kernel_of(cl_kernel handle, cl_device_id device)
     return kernel;
 }
 
+/* ---- the same launch again -------------------------------------------------------------------
+ *
+ * A kernel that is launched with the arguments of one of the two launches before it in its queue
+ * works on what they have left: pieces of work have arguments, or an offset, of their own. */
+
+#define MOST_BYTES 256 /* of an argument */
+
+static uint64_t add_to_hash(uint64_t hash, uint64_t word)
+{
+    hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+    return hash ^ hash >> 32;
+}
+
+static void note_argument(cl_kernel handle, cl_uint index, size_t size, const void *value)
+{
+    struct ocl_kernel *kernel = index < OCL_ARGUMENTS ? find_or_add_kernel(handle) : NULL;
+    uint64_t hash = add_to_hash(index, size);
+    if (!kernel)
+        return;
+    for (size_t at = 0; value && size <= MOST_BYTES && at < size; at += sizeof(uint64_t)) {
+        uint64_t word = 0;
+        size_t left = size - at;
+        memcpy(&word, (const char *)value + at, left < sizeof word ? left : sizeof word);
+        hash = add_to_hash(hash, word);
+    }
+    atomic_store_explicit(&kernel->arguments[index], size <= MOST_BYTES || !value ? hash | 1 : 0,
+                          memory_order_relaxed);
+}
+
+static void forget_arguments(struct ocl_kernel *kernel)
+{
+    for (unsigned i = 0; i < OCL_ARGUMENTS; i++)
+        atomic_store_explicit(&kernel->arguments[i], 0, memory_order_relaxed);
+}
+
+/* 0: not known. */
+static uint64_t launch_hash(const struct ocl_kernel *kernel, cl_uint dimensions,
+                            const size_t *offset)
+{
+    uint32_t count = atomic_load_explicit(&kernel->argument_count, memory_order_relaxed);
+    uint64_t hash = (uintptr_t)kernel;
+    for (unsigned i = 0; i < count; i++) {
+        uint64_t argument = i < OCL_ARGUMENTS
+                                ? atomic_load_explicit(&kernel->arguments[i], memory_order_relaxed)
+                                : 0;
+        if (!argument)
+            return 0;
+        hash = add_to_hash(hash, argument);
+    }
+    for (unsigned i = 0; offset && i < dimensions; i++)
+        hash = add_to_hash(hash, offset[i] ? offset[i] + i : 0);
+    return count ? hash | 1 : 0;
+}
+
+static bool is_launched_again(struct ocl_queue *queue, const struct ocl_kernel *kernel,
+                              cl_uint dimensions, const size_t *offset)
+{
+    if (!queue || !kernel)
+        return false;
+    uint64_t hash = launch_hash(kernel, dimensions, offset);
+    uint64_t last = atomic_load_explicit(&queue->launched[0], memory_order_relaxed);
+    uint64_t before = atomic_load_explicit(&queue->launched[1], memory_order_relaxed);
+    atomic_store_explicit(&queue->launched[1], last, memory_order_relaxed);
+    atomic_store_explicit(&queue->launched[0], hash, memory_order_relaxed);
+    return hash && (hash == last || hash == before);
+}
+
 /* Query the driver again at the next launch: the object ends, is new, or an argument changed. */
 static void kernel_stale(cl_kernel handle)
 {
     struct ocl_kernel *kernel = known_kernel(handle);
     if (kernel)
         atomic_store_explicit(&kernel->epoch, 0, memory_order_release);
+}
+
+static void kernel_is_new(cl_kernel handle)
+{
+    struct ocl_kernel *kernel = known_kernel(handle);
+    kernel_stale(handle);
+    if (kernel)
+        forget_arguments(kernel);
 }
 
 void ocl_kernel_forked(void)
@@ -170,26 +252,30 @@ static uint32_t config_of(struct ocl_kernel *kernel, cl_uint dimensions, const s
     return id;
 }
 
-static void end_launch(struct ocl_command *command, cl_int result, uint32_t config)
+static void end_launch(struct ocl_command *command, cl_int result, uint32_t config, uint8_t flags)
 {
-    union ocl_record record = {.kernel = {.head = {sizeof record.kernel, WIRE_KERNEL, 0, 0}}};
+    union ocl_record record = {.kernel = {.head = {sizeof record.kernel, WIRE_KERNEL, flags, 0}}};
     record.kernel.config = config;
     ocl_end(command, result, &record, false);
 }
 
 static cl_int end_kernel(struct ocl_command *command, cl_int result, cl_kernel handle,
-                         cl_uint dimensions, const size_t *global, const size_t *local)
+                         cl_uint dimensions, const size_t *offset, const size_t *global,
+                         const size_t *local)
 {
     if (!command->call.on)
         return result;
     int saved = errno;
     uint32_t config = 0;
+    bool again = false;
     if (result == CL_SUCCESS) {
         struct ocl_queue *queue = command->queue;
         cl_device_id device = queue && queue->device ? queue->device->handle : NULL;
-        config = config_of(kernel_of(handle, device), dimensions, global, local);
+        struct ocl_kernel *kernel = kernel_of(handle, device);
+        config = config_of(kernel, dimensions, global, local);
+        again = is_launched_again(queue, kernel, dimensions, offset);
     }
-    end_launch(command, result, config);
+    end_launch(command, result, config, again ? WIRE_SAME : 0);
     errno = saved;
     return result;
 }
@@ -200,11 +286,11 @@ OCL_COMMAND(clEnqueueNDRangeKernel,
             (cl_command_queue queue, cl_kernel kernel, cl_uint dimensions, const size_t *offset,
              const size_t *global, const size_t *local, OCL_WAITS),
             (queue, kernel, dimensions, offset, global, local),
-            end_kernel(&command, result, kernel, dimensions, global, local))
+            end_kernel(&command, result, kernel, dimensions, offset, global, local))
 
 static const size_t one[3] = {1, 1, 1};
 OCL_COMMAND(clEnqueueTask, (cl_command_queue queue, cl_kernel kernel, OCL_WAITS), (queue, kernel),
-            end_kernel(&command, result, kernel, 1, one, one))
+            end_kernel(&command, result, kernel, 1, NULL, one, one))
 
 cl_int CL_API_CALL ocl_clEnqueueNativeKernel(cl_command_queue queue,
                                              void(CL_CALLBACK *function)(void *), void *arguments,
@@ -223,7 +309,7 @@ cl_int CL_API_CALL ocl_clEnqueueNativeKernel(cl_command_queue queue,
                                      .name = collector_text("native"),
                                      .grid = {1, 1, 1},
                                      .block = {1, 1, 1}};
-        end_launch(&command, result, collector_config(&config));
+        end_launch(&command, result, collector_config(&config), 0);
     }
     return result;
 }
@@ -231,7 +317,7 @@ cl_int CL_API_CALL ocl_clEnqueueNativeKernel(cl_command_queue queue,
 cl_kernel CL_API_CALL ocl_clCreateKernel(cl_program program, const char *name, cl_int *error)
 {
     cl_kernel kernel = OCL_CALL(clCreateKernel, program, name, error);
-    kernel_stale(kernel);
+    kernel_is_new(kernel);
     return kernel;
 }
 
@@ -241,7 +327,7 @@ cl_int CL_API_CALL ocl_clCreateKernelsInProgram(cl_program program, cl_uint room
     cl_uint made = 0;
     cl_int result = OCL_CALL(clCreateKernelsInProgram, program, room, list, &made);
     for (cl_uint i = 0; list && result == CL_SUCCESS && i < made && i < room; i++)
-        kernel_stale(list[i]);
+        kernel_is_new(list[i]);
     if (count && result == CL_SUCCESS)
         *count = made;
     return result;
@@ -250,7 +336,7 @@ cl_int CL_API_CALL ocl_clCreateKernelsInProgram(cl_program program, cl_uint room
 cl_kernel CL_API_CALL ocl_clCloneKernel(cl_kernel kernel, cl_int *error)
 {
     cl_kernel copy = OCL_CALL(clCloneKernel, kernel, error);
-    kernel_stale(copy);
+    kernel_is_new(copy);
     return copy;
 }
 
@@ -267,5 +353,8 @@ cl_int CL_API_CALL ocl_clSetKernelArg(cl_kernel kernel, cl_uint index, size_t si
 {
     if (!value)
         kernel_stale(kernel);
-    return OCL_CALL(clSetKernelArg, kernel, index, size, value);
+    cl_int result = OCL_CALL(clSetKernelArg, kernel, index, size, value);
+    if (result == CL_SUCCESS)
+        note_argument(kernel, index, size, value);
+    return result;
 }

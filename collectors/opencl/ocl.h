@@ -164,6 +164,8 @@ struct ocl_queue {
     uint64_t ticked;            /* pushed at the last tick; the helper thread's */
     uint64_t scan;              /* where an out-of-order harvest goes on */
     _Atomic uint64_t pending;   /* entries that are not holes */
+    _Atomic uint64_t
+        launched[2]; /* hashes of the last kernels with their arguments, newest first */
     struct collector_lock harvester;
 
     cl_command_queue handle;
@@ -322,6 +324,7 @@ static inline uint64_t ocl_region_bytes(const size_t region[3])
  * A launch needs the kernel's name and memory needs, queried from the driver once. */
 
 /* What is known of a kernel object; replaced in place when the handle is used again. */
+#define OCL_ARGUMENTS 16 /* of kernels with more they are not compared */
 struct ocl_kernel {
     _Atomic uint32_t epoch;         /* 0 or another epoch: query again */
     _Atomic uint32_t name;          /* string id */
@@ -333,6 +336,10 @@ struct ocl_kernel {
     _Atomic uint32_t version;
     _Atomic uint32_t config; /* config id, 0 = none */
     _Atomic uint64_t sizes[7];
+
+    /* What its arguments were set to, as hashes; 0 = not known. A thread at a time sets them. */
+    _Atomic uint32_t argument_count;
+    _Atomic uint64_t arguments[OCL_ARGUMENTS];
 };
 
 void ocl_kernel_forked(void);

@@ -143,7 +143,7 @@ static int64_t row_flags(uint8_t command, uint8_t done)
 {
     return (command & WIRE_COOPERATIVE ? 1 : 0) | (command & WIRE_DEVICE_LAUNCHED ? 2 : 0) |
            (done & WIRE_FAILED ? 4 : 0) | (done & WIRE_ABANDONED ? 8 : 0) |
-           (command & WIRE_SAME ? PROF_TRANSFER_SAME : 0);
+           (command & WIRE_SAME ? PROF_FLAG_SAME : 0);
 }
 
 static int64_t pending_stack(const struct ingest_spool *spool, const struct ingest_pending *pending)

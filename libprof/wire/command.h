@@ -93,10 +93,12 @@ struct wire_times {
 #define WIRE_OPENCL 2u      /* correlation space: set = OpenCL, clear = CUDA (also on DONE, SYNC) */
 #define WIRE_COOPERATIVE 4u /* KERNEL */
 #define WIRE_DEVICE_LAUNCHED 8u
-#define WIRE_FAILED 16u       /* DONE: the command ended with an error */
-#define WIRE_ABANDONED 32u    /* DONE: the program ended first; no times */
-#define WIRE_SAME 64u         /* TRANSFER: the bytes that its destination was given before */
-#define PROF_TRANSFER_SAME 16 /* the same in the column transfer.flags */
+#define WIRE_FAILED 16u    /* DONE: the command ended with an error */
+#define WIRE_ABANDONED 32u /* DONE: the program ended first; no times */
+/* TRANSFER: the bytes that its destination was given before. KERNEL: the arguments of one of the
+ * two launches before it in its queue. */
+#define WIRE_SAME 64u
+#define PROF_FLAG_SAME 16 /* in the column flags */
 
 /* head.aux = stream id */
 struct wire_kernel {

@@ -303,6 +303,14 @@ static void gemm_loop(struct scene *s, enum version which)
     scene_sync(s);
 }
 
+/* The near miss: each launch works on what the one before has left. */
+static void in_place(struct scene *s, enum version which)
+{
+    gemm_loop(s, which == FIXED ? FIXED : BAD);
+    if (which == NEAR)
+        scene_sql(s, "UPDATE kernel SET flags = 16 WHERE config = %d", k[0]);
+}
+
 static void wait_often(struct scene *s, enum version which)
 {
     for (int i = 0; i < 10; i++) {
@@ -714,6 +722,7 @@ const struct program programs[] = {
     {"launch-bound", .step = interpreted, .setup = in_python, .in_range = true, .api = "opencl"},
     {"launch-bound", .step = many_short, .setup = four_kernels, .in_range = true, .api = "opencl"},
     {"unbatched-kernels", .step = gemm_loop, .setup = small_gemms, .in_range = true},
+    {"unbatched-kernels", .step = in_place, .setup = small_gemms, .in_range = true},
     {"sync-stall", .step = wait_often, .setup = four_kernels, .in_range = true},
     {"serial-streams", .step = streams_in_turn, .setup = eighth_grid, .in_range = true},
     {"implicit-sync", .step = two_streams, .setup = default_stream},

@@ -174,11 +174,21 @@ static cl_int CL_API_CALL device_info(cl_device_id device, cl_device_info what, 
     return CL_INVALID_VALUE;
 }
 
+static cl_int CL_API_CALL set_argument(cl_kernel kernel, cl_uint index, size_t size,
+                                       const void *value)
+{
+    (void)kernel, (void)index, (void)size, (void)value;
+    return CL_SUCCESS;
+}
+
 static cl_int CL_API_CALL kernel_info(cl_kernel kernel, cl_kernel_info what, size_t size,
                                       void *value, size_t *size_ret)
 {
     static const char name[] = "kernel_of_the_test";
-    (void)kernel, (void)what;
+    static const cl_uint arguments = 2;
+    (void)kernel;
+    if (what == CL_KERNEL_NUM_ARGS)
+        return answer(&arguments, sizeof arguments, size, value, size_ret);
     return answer(name, sizeof name, size, value, size_ret);
 }
 
@@ -283,6 +293,7 @@ const struct _cl_icd_dispatch below = {
     .clGetContextInfo = context_info,
     .clGetDeviceInfo = device_info,
     .clGetKernelInfo = kernel_info,
+    .clSetKernelArg = set_argument,
     .clEnqueueNDRangeKernel = launch,
     .clEnqueueWriteBuffer = upload,
     .clEnqueueReadBuffer = read_back,

@@ -295,6 +295,39 @@ START_TEST(uploads_of_the_same_bytes)
 }
 END_TEST
 
+/* Which launches are of the arguments of one of the two before them? Letters are buffers; a digit
+ * is an offset, a blank is an argument that the layer did not see. */
+START_TEST(launches_with_the_same_arguments)
+{
+    static const struct {
+        const char *arguments, *again;
+    } cases[] = {{"aaaa", "0111"}, {"abab", "0011"},  {"abcd", "0000"}, {"abca", "0000"},
+                 {"aabb", "0101"}, {"a1a2a3", "000"}, {"a1a1", "01"},   {" ", "0"}};
+    const char *at = cases[_i].arguments, *again = cases[_i].again;
+    cl_command_queue queue = queue_of(0);
+    struct log log;
+    float factor = 2;
+    layer->clSetKernelArg(kernel, 1, sizeof factor, &factor);
+    while (*at) {
+        cl_mem buffer = (cl_mem)(uintptr_t)*at++;
+        size_t offset = *at >= '0' && *at <= '9' ? (size_t)*at++ : 0;
+        for (int twice = buffer == (cl_mem)(uintptr_t)' '; twice >= 0; twice--) {
+            if (buffer != (cl_mem)(uintptr_t)' ')
+                layer->clSetKernelArg(kernel, 0, sizeof buffer, &buffer);
+            ck_assert_int_eq(layer->clEnqueueNDRangeKernel(queue, kernel, 1, &offset, &global, NULL,
+                                                           0, NULL, NULL),
+                             CL_SUCCESS);
+        }
+    }
+    ck_assert(log_open(&log, path));
+    for (size_t i = 0; i < log.count; i++)
+        if (log.list[i].record->head.type == WIRE_KERNEL)
+            ck_assert_int_eq((log.list[i].record->head.flags & WIRE_SAME) != 0,
+                             *again && *again++ == '1');
+    log_close(&log);
+}
+END_TEST
+
 /* How many of 30 uploads into `queue` are seen to bring what was there? */
 static unsigned count_same_uploads(cl_command_queue queue, const void *data, size_t bytes,
                                    bool blocking, const cl_event *wait)
@@ -457,14 +490,15 @@ END_TEST
 
 int main(void)
 {
-    int failed = CHECK_RUN("opencl layer over a made-up driver", start, stop,
-                           {clocks, sizeof clock_cases / sizeof clock_cases[0]},
-                           {profiling_refused, 1}, {out_of_order, 1}, {in_order, 1},
-                           {buffers_end, 1}, {a_buffer_lives_as_long_as_its_parts, 1},
-                           {no_room_for_a_buffer, 1}, {functions_that_are_not_there, 1},
-                           {extensions, 1}, {classes, 1}, {uploads_of_the_same_bytes, 1},
-                           {uploads_that_wait, 3}, {uploads_of_what_is_read, 8},
-                           {uploads_of_what_is_mapped, 6}, {many_maps_one_after_the_other, 1},
-                           {two_maps_of_a_place, 1}, {uploads_of_what_may_be_written, 2});
+    int failed =
+        CHECK_RUN("opencl layer over a made-up driver", start, stop,
+                  {clocks, sizeof clock_cases / sizeof clock_cases[0]}, {profiling_refused, 1},
+                  {out_of_order, 1}, {in_order, 1}, {buffers_end, 1},
+                  {a_buffer_lives_as_long_as_its_parts, 1}, {no_room_for_a_buffer, 1},
+                  {functions_that_are_not_there, 1}, {extensions, 1}, {classes, 1},
+                  {uploads_of_the_same_bytes, 1}, {launches_with_the_same_arguments, 8},
+                  {uploads_that_wait, 3}, {uploads_of_what_is_read, 8},
+                  {uploads_of_what_is_mapped, 6}, {many_maps_one_after_the_other, 1},
+                  {two_maps_of_a_place, 1}, {uploads_of_what_may_be_written, 2});
     return failed | CHECK_RUN("without perfkit", NULL, NULL, {inactive, 1});
 }

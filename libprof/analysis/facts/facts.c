@@ -60,9 +60,9 @@ static int64_t bytes_of(const struct prof_facts *f, const struct prof_event_row 
                : op->bytes;
 }
 
-static bool is_same_upload(const struct prof_event_row *op)
+static bool is_same(const struct prof_event_row *op, enum prof_op_kind kind)
 {
-    return op->kind == PROF_OP_TRANSFER && op->flags > 0 && op->flags & PROF_TRANSFER_SAME;
+    return op->kind == kind && op->flags > 0 && op->flags & PROF_FLAG_SAME;
 }
 
 /* All but the device, which the stream shows. */
@@ -75,7 +75,7 @@ static uint64_t shape_key(const struct prof_facts *f, const struct prof_event_ro
     key = mix_into_hash(mix_into_hash(mix_into_hash(key, bytes_of(f, op)), op->copy_kind),
                         op->source_kind);
     key = mix_into_hash(mix_into_hash(key, op->target_kind), op->blocking);
-    return mix_into_hash(key, is_same_upload(op));
+    return mix_into_hash(key, is_same(op, PROF_OP_TRANSFER));
 }
 
 static uint32_t shape_of(struct prof_facts *f, const struct prof_event_row *op, uint64_t key)
@@ -99,7 +99,7 @@ static uint32_t shape_of(struct prof_facts *f, const struct prof_event_row *op, 
         .target_kind = op->target_kind,
         .waits = op->kind == PROF_OP_TRANSFER && call_waits(f, op),
         .in_graph = op->in_graph,
-        .same_bytes = is_same_upload(op),
+        .same_bytes = is_same(op, PROF_OP_TRANSFER),
         .bytes = bytes,
         .api_name = op->name,
         .device = device,
@@ -114,9 +114,10 @@ static uint32_t shape_of(struct prof_facts *f, const struct prof_event_row *op, 
 static uint32_t operation_place_number(struct prof_facts *f, const struct prof_event_row *op)
 {
     uint64_t key = shape_key(f, op);
-    bool fresh;
+    bool fresh, again = is_same(op, PROF_OP_KERNEL);
+    uint64_t place_key = mix_into_hash(mix_into_hash(key, op->stream), op->thread);
     uint32_t number = prof_group_number(
-        &f->place_index, mix_into_hash(mix_into_hash(key, op->stream), op->thread), &fresh);
+        &f->place_index, again ? mix_into_hash(place_key, again) : place_key, &fresh);
     if (number == PROF_NO_GROUP || !fresh)
         return number;
     uint32_t shape = shape_of(f, op, key);
@@ -124,7 +125,7 @@ static uint32_t operation_place_number(struct prof_facts *f, const struct prof_e
         shape == PROF_NO_GROUP || number >= PROF_LONG_OP ? NULL : prof_array_add(&f->places);
     if (!place)
         return PROF_NO_GROUP;
-    *place = (struct prof_op_place){shape, (uint32_t)op->stream, (uint32_t)op->thread};
+    *place = (struct prof_op_place){shape, (uint32_t)op->stream, (uint32_t)op->thread, again};
     return number;
 }
 
@@ -211,6 +212,7 @@ static bool add_facts_operation(void *user, const struct prof_event_row *op)
         .shape = place->shape,
         .stream = place->stream,
         .thread = place->thread,
+        .again = place->again,
     };
     if (!keep_op(f, op->kind, &whole, number))
         return false;

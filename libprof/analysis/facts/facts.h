@@ -68,6 +68,7 @@ struct prof_op {
     uint32_t call_duration;        /* ns, stops at UINT32_MAX; 0 = not known */
     uint32_t shape;
     uint32_t stream, thread; /* ids */
+    bool again;              /* a kernel with the arguments of a launch just before it */
 };
 
 /* How an operation is kept: what most of them have in common is in its place. */
@@ -82,6 +83,7 @@ struct prof_op_kept {
 
 struct prof_op_place {
     uint32_t shape, stream, thread;
+    bool again;
 };
 
 struct prof_ops {
@@ -336,6 +338,7 @@ static inline struct prof_op prof_facts_op(const struct prof_facts *facts, enum 
         .shape = place->shape,
         .stream = place->stream,
         .thread = place->thread,
+        .again = place->again,
     };
 }
 

@@ -481,7 +481,7 @@ static bool count_launched(struct work *w, struct sweep *s, const struct prof_op
 
 /* How often the same kernel, or the same two in turn, follow each other with nothing else and no
  * wait in between. A row ends where the program says that an iteration does: what the next one
- * computes has its data only then. */
+ * computes has its data only then; and where a launch works on what the one before has left. */
 static void count_row(struct work *w, struct sweep *s, const struct prof_op *op)
 {
     uint32_t number = op->shape;
@@ -489,7 +489,7 @@ static void count_row(struct work *w, struct sweep *s, const struct prof_op *op)
     size_t iteration = w->facts->step_name ? prof_iteration_since(&w->facts->phase->iterations,
                                                                   op->thread, prof_op_asked_at(op))
                                            : 0;
-    if (s->waited || s->iteration != iteration)
+    if (s->waited || s->iteration != iteration || op->again)
         begin_row(s);
     s->iteration = iteration;
     for (size_t p = 0; p < PERIODS; p++)

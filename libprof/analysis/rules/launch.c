@@ -412,7 +412,9 @@ const struct prof_rule prof_rules_launch[] = {
                    "the occupancy formula), and the idle time before them, whatever the host does: "
                    "it is ahead of the device with a launch for each row.",
           .limits = "Launches that depend on each other (a time step after the other) cannot be "
-                    "one; kernels that run side by side in streams are not counted as alone.",
+                    "one. With OpenCL a launch with the arguments of one of the two before it "
+                    "ends a row, as it works on what they left; other dependences are not seen. "
+                    "Kernels that run side by side in streams are not counted as alone.",
           .needs = "kernels with their configuration"},
      .advice = PROF_ADVICE_LAUNCHES,
      .judge = unbatched_kernels},
