@@ -26,6 +26,7 @@ static struct tui_device_history *history_of(struct tui_dashboard *d, int64_t ph
     struct tui_device_history *history = &d->devices[d->device_count++];
     *history = (struct tui_device_history){.device = physical,
                                            .power_now_mw = PROF_UNKNOWN,
+                                           .busy = NAN,
                                            .energy_from_j = NAN,
                                            .energy_j = NAN,
                                            .used_bytes = PROF_UNKNOWN,

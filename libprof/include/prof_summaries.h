@@ -346,7 +346,7 @@ enum prof_status prof_utilisation(struct prof_capture *capture, const struct pro
                                   size_t gaps, size_t buckets, struct prof_utilisation *result,
                                   struct prof_error *err);
 void prof_utilisation_free(struct prof_utilisation *result);
-/* Did more than a twentieth as much run late as was recorded? Then busy_ns is the least. */
+/* Did more than a twentieth as much run late as was recorded? Then busy_ns is a lower bound. */
 bool prof_is_behind(const struct prof_utilisation_row *row);
 
 #ifdef __cplusplus

@@ -110,6 +110,14 @@ static void upload_again(struct scene *s, enum version which)
     scene_sync(s);
 }
 
+/* Twice up again what came down once. */
+static void upload_twice(struct scene *s, enum version which)
+{
+    upload_again(s, which);
+    if (which == BAD)
+        scene_copy(s, 0, SCENE_UP, SCENE_PINNED, 8 * MIB, 300 * US, true);
+}
+
 /* The near miss: part by part goes up and comes down, of one size. */
 static void in_parts(struct scene *s, enum version which)
 {
@@ -707,6 +715,7 @@ const struct program programs[] = {
     {"no-overlap", .step = feed_from_memory},
     {"small-transfers", .step = copy_small},
     {"repeated-upload", .step = upload_again, .in_range = true},
+    {"repeated-upload", .step = upload_twice, .in_range = true},
     {"repeated-upload", .step = in_parts, .in_range = true},
     {"host-round-trip", .step = through_the_host, .in_range = true},
     {"host-round-trip", .step = waits_on_the_way, .in_range = true},

@@ -60,7 +60,7 @@ static int64_t bytes_of(const struct prof_facts *f, const struct prof_event_row 
                : op->bytes;
 }
 
-static bool is_same(const struct prof_event_row *op, enum prof_op_kind kind)
+static bool has_same_flag(const struct prof_event_row *op, enum prof_op_kind kind)
 {
     return op->kind == kind && op->flags > 0 && op->flags & PROF_FLAG_SAME;
 }
@@ -75,7 +75,7 @@ static uint64_t shape_key(const struct prof_facts *f, const struct prof_event_ro
     key = mix_into_hash(mix_into_hash(mix_into_hash(key, bytes_of(f, op)), op->copy_kind),
                         op->source_kind);
     key = mix_into_hash(mix_into_hash(key, op->target_kind), op->blocking);
-    return mix_into_hash(key, is_same(op, PROF_OP_TRANSFER));
+    return mix_into_hash(key, has_same_flag(op, PROF_OP_TRANSFER));
 }
 
 static uint32_t shape_of(struct prof_facts *f, const struct prof_event_row *op, uint64_t key)
@@ -99,7 +99,7 @@ static uint32_t shape_of(struct prof_facts *f, const struct prof_event_row *op, 
         .target_kind = op->target_kind,
         .waits = op->kind == PROF_OP_TRANSFER && call_waits(f, op),
         .in_graph = op->in_graph,
-        .same_bytes = is_same(op, PROF_OP_TRANSFER),
+        .same_bytes = has_same_flag(op, PROF_OP_TRANSFER),
         .bytes = bytes,
         .api_name = op->name,
         .device = device,
@@ -114,7 +114,7 @@ static uint32_t shape_of(struct prof_facts *f, const struct prof_event_row *op, 
 static uint32_t operation_place_number(struct prof_facts *f, const struct prof_event_row *op)
 {
     uint64_t key = shape_key(f, op);
-    bool fresh, again = is_same(op, PROF_OP_KERNEL);
+    bool fresh, again = has_same_flag(op, PROF_OP_KERNEL);
     uint64_t place_key = mix_into_hash(mix_into_hash(key, op->stream), op->thread);
     uint32_t number = prof_group_number(
         &f->place_index, again ? mix_into_hash(place_key, again) : place_key, &fresh);

@@ -17,6 +17,7 @@
 struct download {
     int64_t bytes, end, call, known; /* known: when its call had returned, too */
     uint32_t thread, shape;
+    bool used; /* an upload has been taken for the way back of it */
 };
 
 /* Uploads, or trips, of one kind. */
@@ -68,9 +69,13 @@ static void see_upload(const struct prof_judge *judge, struct trips *trips,
 {
     const struct prof_facts *f = judge->facts;
     size_t best = REMEMBERED;
+    bool first = true; /* nothing had come before in its step */
     for (size_t i = 0; i < REMEMBERED; i++) {
         const struct download *down = &trips->last_down[i];
         if (!down->bytes || down->end > op->start || !same_step(f, down, op))
+            continue;
+        first = false;
+        if (down->used)
             continue;
         if (best == REMEMBERED || down->bytes == shape->bytes ||
             (trips->last_down[best].bytes != shape->bytes &&
@@ -79,10 +84,10 @@ static void see_upload(const struct prof_judge *judge, struct trips *trips,
     }
     struct trip_shape *of = &trips->shapes[shape - f->shapes.data];
     size_t step = prof_iteration_since(&f->phase->iterations, op->thread, op->call);
-    if (best == REMEMBERED) {
+    if (first && step != PROF_NO_ITERATION)
         count_upload(&of->fresh, step, shape->bytes);
+    if (best == REMEMBERED)
         return;
-    }
     struct download *down = &trips->last_down[best];
     double needed = (double)shape->bytes / HOST_RATE * 1e9;
     bool had_time = (double)(op->call - down->known) > (needed > TURN_NS ? needed : TURN_NS);
@@ -93,7 +98,7 @@ static void see_upload(const struct prof_judge *judge, struct trips *trips,
         of->other = trips->shapes[down->shape].other = true;
         count_upload(&trips->other, step, shape->bytes + down->bytes);
     }
-    down->bytes = 0;
+    down->used = true;
 }
 
 /* When the host could read what came: the download was done, and its call had returned. */
