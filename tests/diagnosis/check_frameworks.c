@@ -206,6 +206,15 @@ START_TEST(products_that_are_not_aligned_are_named)
           NULL},
          0},
         {{PRODUCT, NULL}, 0},
+        {{"sm80_xmma_gemm_f16f16_f16f32_f32_tn_n_tensor16x8x16_aligna8_alignc4_kernel__5x_cublas",
+          NULL},
+         0}, /* elements of c have 32 bits */
+        {{"void cutlass::Kernel2<cutlass_80_tensorop_f16_s16816gemm_f16_nn_align2147483647>(int)",
+          NULL},
+         0},
+        {{"void cutlass::Kernel2<cutlass_80_tensorop_f16_s16816gemm_f16_nn_align4294967297>(int)",
+          NULL},
+         0},
     };
     static const int64_t ns[] = {500 * US};
     struct prof_findings findings;
@@ -819,7 +828,7 @@ CHECK_MAIN_LOOPS("frameworks", {an_expression_is_a_chain, 1},
                  {what_a_library_stages_is_pageable, 2}, {what_a_library_reads_is_awaited, 4},
                  {arguments_are_no_transfers, 2}, {indexing_by_a_mask_goes_with_its_wait, 2},
                  {only_its_own_kernels_go_with_a_wait, 3}, {an_operator_brings_its_remedy, 1},
-                 {products_that_are_not_aligned_are_named, 10},
+                 {products_that_are_not_aligned_are_named, 13},
                  {a_norm_says_what_a_layout_brings, 2},
                  {a_graph_without_a_backward_pass_is_needless, 3},
                  {the_engines_ranges_are_no_iterations, 1})
