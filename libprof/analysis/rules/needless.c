@@ -263,6 +263,17 @@ static void say_needless(struct prof_judge *judge, struct prof_draft *draft,
     prof_say(draft, ".");
 }
 
+/* A backward pass may have run while nothing was recorded, also behind a window that was chosen. */
+static bool is_in_windows(struct prof_judge *judge)
+{
+    struct prof_recorded recorded;
+    struct prof_error err = {0};
+    judge->failed |= prof_recorded(judge->facts->capture, NULL, &recorded, &err) != PROF_OK;
+    bool windows = recorded.spans.count > 1;
+    prof_recorded_free(&recorded);
+    return windows;
+}
+
 static bool launches_pytorch(const struct prof_judge *judge)
 {
     const struct prof_shape *shape;
@@ -283,6 +294,10 @@ static void needless_operators(struct prof_judge *judge)
         graph = find_graph(judge);
     else if (launches_pytorch(judge))
         prof_abstain(judge, "needs ranges of PyTorch's operators (perfkit run --pytorch)");
+    if (graph.unused && is_in_windows(judge)) {
+        graph.unused = 0;
+        prof_abstain(judge, "recorded in windows: a backward pass may lie between them");
+    }
     if (!judge->failed && (o.count[BIAS] || o.count[ZERO] || graph.unused)) {
         struct prof_draft *draft = prof_found(judge, graph.unused ? 0.4 : 0.6);
         double biases = o.count[BIAS] ? (double)o.count[BIAS] / (double)o.biases : 0;
@@ -330,7 +345,7 @@ const struct prof_rule prof_rules_needless[] = {
               .limits =
                   "Without the ranges of operators (perfkit run --pytorch) nothing is seen. A "
                   "backward pass that was not recorded, or that compiled code makes, is not "
-                  "known to use a graph.",
+                  "known to use a graph; of a run recorded in windows, graphs are not checked.",
               .needs = "ranges of PyTorch's operators (--pytorch)"},
      .judge = needless_operators},
     {.judge = NULL},
