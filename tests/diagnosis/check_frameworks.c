@@ -317,6 +317,60 @@ START_TEST(a_graph_without_a_backward_pass_is_needless)
 }
 END_TEST
 
+/* A backward pass that adds to the gradients of three parameters, or stores them. */
+static void accumulate(struct scene *s, const int *configs, bool adds)
+{
+    for (int parameter = 0; parameter < 3; parameter++) {
+        scene_push(s, "autograd::engine::evaluate_function: MulBackward0");
+        scene_kernel(s, 0, configs[0], 20 * US);
+        scene_pop(s);
+        scene_push(s, "autograd::engine::evaluate_function: torch::autograd::AccumulateGrad");
+        scene_push(s, "torch::autograd::AccumulateGrad");
+        scene_push(s, adds ? "aten::add_" : "aten::detach");
+        scene_kernel(s, 0, configs[1], 30 * US);
+        scene_pop(s);
+        scene_pop(s);
+        scene_pop(s);
+    }
+}
+
+/* One kernel fills all gradients, and four backward passes add to them: only what the first one
+ * adds could be stored. 1: nothing is added to what was filled. */
+START_TEST(only_first_gradients_are_needlessly_added)
+{
+    struct scene s;
+    struct prof_findings findings;
+    scene_open(&s, "cuda", "gpu");
+    int configs[3] = {scene_config(&s, MUL, 1320, 256, 32), scene_config(&s, ADD, 1320, 256, 32),
+                      scene_config(&s,
+                                   "void at::native::multi_tensor_apply_kernel<ZeroFunctor>(int)",
+                                   1320, 256, 32)};
+    for (int i = 0; i < STEPS; i++) {
+        scene_push(&s, "step");
+        scene_push(&s, "Optimizer.zero_grad#SGD.zero_grad");
+        scene_kernel(&s, 0, configs[2], 10 * US);
+        scene_pop(&s);
+        for (int k = 0; k < 4; k++) {
+            scene_push(&s, "aten::mul");
+            scene_kernel(&s, 0, configs[0], 20 * US);
+            scene_pop(&s);
+            accumulate(&s, configs, _i == 0);
+        }
+        scene_sync(&s);
+        scene_pop(&s);
+    }
+    struct prof_capture *capture = scene_findings(&s, &findings);
+    findings_list(&findings);
+    findings_check(&findings);
+    const struct prof_finding *finding = finding_of(&findings, "needless-operators");
+    ck_assert_int_eq(finding != NULL, _i == 0);
+    if (finding)
+        ck_assert_double_eq_tol(number_of(finding, "needless_kernel_ns"),
+                                (double)(STEPS * (10 + 3 * 30) * US), 200e3);
+    scene_done(capture, &findings);
+}
+END_TEST
+
 /* What the sentence of `rule` says of operators, of launches or reads within a range of that name.
  */
 static void check_advice(const char *range, const char *rule, bool reads, const char *words)
@@ -847,4 +901,5 @@ CHECK_MAIN_LOOPS("frameworks", {an_expression_is_a_chain, 1},
                  {products_that_are_not_aligned_are_named, 13},
                  {a_norm_says_what_a_layout_brings, 2},
                  {a_graph_without_a_backward_pass_is_needless, 4},
+                 {only_first_gradients_are_needlessly_added, 2},
                  {the_engines_ranges_are_no_iterations, 1})
