@@ -206,6 +206,15 @@ START_TEST(products_that_are_not_aligned_are_named)
           NULL},
          0},
         {{PRODUCT, NULL}, 0},
+        {{"sm80_xmma_gemm_f16f16_f16f32_f32_tn_n_tensor16x8x16_aligna8_alignc4_kernel__5x_cublas",
+          NULL},
+         0}, /* elements of c have 32 bits */
+        {{"void cutlass::Kernel2<cutlass_80_tensorop_f16_s16816gemm_f16_nn_align2147483647>(int)",
+          NULL},
+         0},
+        {{"void cutlass::Kernel2<cutlass_80_tensorop_f16_s16816gemm_f16_nn_align4294967297>(int)",
+          NULL},
+         0},
     };
     static const int64_t ns[] = {500 * US};
     struct prof_findings findings;
@@ -255,8 +264,16 @@ static void number_operator(struct scene *s, int side, const char *name, int con
               node);
 }
 
+static bool abstains(const struct prof_findings *findings, const char *rule)
+{
+    bool found = false;
+    for (size_t i = 0; i < findings->abstention_count; i++)
+        found |= !strcmp(findings->abstentions[i].rule->id, rule);
+    return found;
+}
+
 /* 0: inference. 1: a backward pass that computes the forward pass again makes nodes that it does
- * not use. 2: one that uses none of a forward pass. */
+ * not use. 2: one that uses none of a forward pass. 3: as 0, recorded in windows. */
 START_TEST(a_graph_without_a_backward_pass_is_needless)
 {
     struct scene s;
@@ -280,14 +297,76 @@ START_TEST(a_graph_without_a_backward_pass_is_needless)
         scene_as(&s, 0);
         scene_sync(&s);
         scene_pop(&s);
+        if (_i == 3 && i == STEPS / 2) {
+            scene_host(&s, 100 * US);
+            scene_sql(&s,
+                      "INSERT INTO recording(process, start, begins, reason) VALUES"
+                      "(1, %lld, 0, 6), (1, %lld, 1, 6)",
+                      (long long)(s.host - 90 * US), (long long)(s.host - 10 * US));
+        }
     }
     struct prof_capture *capture = scene_findings(&s, &findings);
     findings_list(&findings);
     findings_check(&findings);
     const struct prof_finding *finding = finding_of(&findings, "needless-operators");
-    ck_assert_int_eq(finding != NULL, _i != 1);
+    ck_assert_int_eq(finding != NULL, _i == 0 || _i == 2);
+    ck_assert_int_eq(abstains(&findings, "needless-operators"), _i == 3);
     if (finding)
         ck_assert_double_eq_tol(number_of(finding, "nodes"), 12 * STEPS, 24);
+    scene_done(capture, &findings);
+}
+END_TEST
+
+/* A backward pass that adds to the gradients of three parameters, or stores them. */
+static void accumulate(struct scene *s, const int *configs, bool adds)
+{
+    for (int parameter = 0; parameter < 3; parameter++) {
+        scene_push(s, "autograd::engine::evaluate_function: MulBackward0");
+        scene_kernel(s, 0, configs[0], 20 * US);
+        scene_pop(s);
+        scene_push(s, "autograd::engine::evaluate_function: torch::autograd::AccumulateGrad");
+        scene_push(s, "torch::autograd::AccumulateGrad");
+        scene_push(s, adds ? "aten::add_" : "aten::detach");
+        scene_kernel(s, 0, configs[1], 30 * US);
+        scene_pop(s);
+        scene_pop(s);
+        scene_pop(s);
+    }
+}
+
+/* One kernel fills all gradients, and four backward passes add to them: only what the first one
+ * adds could be stored. 1: nothing is added to what was filled. */
+START_TEST(only_first_gradients_are_needlessly_added)
+{
+    struct scene s;
+    struct prof_findings findings;
+    scene_open(&s, "cuda", "gpu");
+    int configs[3] = {scene_config(&s, MUL, 1320, 256, 32), scene_config(&s, ADD, 1320, 256, 32),
+                      scene_config(&s,
+                                   "void at::native::multi_tensor_apply_kernel<ZeroFunctor>(int)",
+                                   1320, 256, 32)};
+    for (int i = 0; i < STEPS; i++) {
+        scene_push(&s, "step");
+        scene_push(&s, "Optimizer.zero_grad#SGD.zero_grad");
+        scene_kernel(&s, 0, configs[2], 10 * US);
+        scene_pop(&s);
+        for (int k = 0; k < 4; k++) {
+            scene_push(&s, "aten::mul");
+            scene_kernel(&s, 0, configs[0], 20 * US);
+            scene_pop(&s);
+            accumulate(&s, configs, _i == 0);
+        }
+        scene_sync(&s);
+        scene_pop(&s);
+    }
+    struct prof_capture *capture = scene_findings(&s, &findings);
+    findings_list(&findings);
+    findings_check(&findings);
+    const struct prof_finding *finding = finding_of(&findings, "needless-operators");
+    ck_assert_int_eq(finding != NULL, _i == 0);
+    if (finding)
+        ck_assert_double_eq_tol(number_of(finding, "needless_kernel_ns"),
+                                (double)(STEPS * (10 + 3 * 30) * US), 200e3);
     scene_done(capture, &findings);
 }
 END_TEST
@@ -819,7 +898,8 @@ CHECK_MAIN_LOOPS("frameworks", {an_expression_is_a_chain, 1},
                  {what_a_library_stages_is_pageable, 2}, {what_a_library_reads_is_awaited, 4},
                  {arguments_are_no_transfers, 2}, {indexing_by_a_mask_goes_with_its_wait, 2},
                  {only_its_own_kernels_go_with_a_wait, 3}, {an_operator_brings_its_remedy, 1},
-                 {products_that_are_not_aligned_are_named, 10},
+                 {products_that_are_not_aligned_are_named, 13},
                  {a_norm_says_what_a_layout_brings, 2},
-                 {a_graph_without_a_backward_pass_is_needless, 3},
+                 {a_graph_without_a_backward_pass_is_needless, 4},
+                 {only_first_gradients_are_needlessly_added, 2},
                  {the_engines_ranges_are_no_iterations, 1})

@@ -87,6 +87,42 @@ static struct prof_capture *kernel_loop(const char *name, int64_t blocks, int64_
     return scene_findings(&s, findings);
 }
 
+/* Memory that is not freed in the iterations: only where each needs more the sentence says so. 0:
+ * sizes grow; 1: they are the same (a leak); 2: likewise, and all of it is freed behind the last
+ * iteration. */
+START_TEST(memory_that_is_kept_need_not_grow)
+{
+    struct scene s;
+    struct prof_findings findings;
+    scene_open(&s, "cuda", "gpu");
+    int config = scene_config(&s, "kernel", 13200, 256, 32);
+    for (int i = 0; i < STEPS; i++) {
+        scene_push(&s, "step");
+        for (int k = 0; k < 2; k++) {
+            int64_t start = s.host;
+            scene_call(&s, "cudaMalloc", 90 * US);
+            scene_lifetime(&s, start, PROF_UNKNOWN, (_i ? 40 : i + 1) * (1 + k) * 2048, 3);
+            scene_kernel(&s, 0, config, 50 * US);
+            scene_sync(&s);
+        }
+        scene_pop(&s);
+    }
+    if (_i == 2) {
+        scene_host(&s, 1000 * US);
+        scene_sql(&s, "UPDATE allocation SET \"end\" = %lld", (long long)s.host);
+    }
+    struct prof_capture *capture = scene_findings(&s, &findings);
+    findings_list(&findings);
+    findings_check(&findings);
+    const struct prof_finding *finding = finding_of(&findings, "alloc-in-loop");
+    ck_assert_ptr_nonnull(finding);
+    ck_assert_int_eq(strstr(finding->seen, "needs more than those before") != NULL, _i == 0);
+    ck_assert_int_eq(strstr(finding->seen, "made and not freed in the iterations") != NULL,
+                     _i != 0);
+    scene_done(capture, &findings);
+}
+END_TEST
+
 /* Two rules that blame the same kernel are paid once for it: what each leaves less of it. */
 START_TEST(a_kernel_is_paid_for_once)
 {
@@ -606,8 +642,8 @@ START_TEST(every_rule_is_covered)
 END_TEST
 
 CHECK_MAIN_LOOPS("rules", {it_speaks_on_the_fault_only, (int)program_count},
-                 {a_kernel_is_paid_for_once, 1}, {small_copies_are_counted_by_size, 1},
-                 {a_late_kernel_breaks_no_chain, 2},
+                 {memory_that_is_kept_need_not_grow, 3}, {a_kernel_is_paid_for_once, 1},
+                 {small_copies_are_counted_by_size, 1}, {a_late_kernel_breaks_no_chain, 2},
                  {a_rule_has_one_severity, sizeof savings / sizeof savings[0]},
                  {a_small_part_is_info, 1}, {a_readbacks_wait_is_no_sync_stall, 1},
                  {the_devices_own_way_is_no_launching, 2}, {a_chain_is_paid_for_its_longer_way, 1},

@@ -20,7 +20,8 @@
 
 struct churn {
     int64_t allocations, bytes; /* freed again, where any are; else all */
-    bool kept;                  /* none is freed: each iteration needs more than those before */
+    int64_t largest, larger;    /* the size of the largest, and how many were when they were made */
+    bool kept;                  /* none is freed */
 };
 
 /* Memory of the judge's device that was made in the window. */
@@ -38,6 +39,8 @@ static struct churn find_churn(const struct prof_judge *judge)
             continue;
         churn->allocations++;
         churn->bytes = prof_add(churn->bytes, l->bytes);
+        churn->larger += l->bytes > churn->largest;
+        churn->largest = l->bytes > churn->largest ? l->bytes : churn->largest;
     }
     return freed.allocations ? freed : kept;
 }
@@ -89,9 +92,10 @@ static void alloc_in_loop(struct prof_judge *judge)
     int64_t calls = call_count(judge, WIRE_CLASS_ALLOC, WIRE_CLASS_FREE);
     int64_t call_ns = call_time(judge, WIRE_CLASS_ALLOC, WIRE_CLASS_FREE);
     int64_t allocations = judge->device->calls[WIRE_CLASS_ALLOC].count;
-    if (!churn.allocations ||
-        !prof_in_loop(judge, allocations, prof_iterations_with(judge, 1u << WIRE_CLASS_ALLOC)))
+    int64_t distinct = prof_iterations_with(judge, 1u << WIRE_CLASS_ALLOC);
+    if (!churn.allocations || !prof_in_loop(judge, allocations, distinct))
         return;
+    bool grows = churn.kept && churn.larger >= 3 && 2 * churn.larger >= distinct;
     struct prof_draft *draft = prof_found(judge, 0.9);
     prof_numbers(draft, {"allocations", (double)churn.allocations}, {"bytes", (double)churn.bytes},
                  {"calls", (double)calls}, {"call_ns", (double)call_ns});
@@ -106,12 +110,14 @@ static void alloc_in_loop(struct prof_judge *judge)
     prof_say(draft,
              "{allocations|allocation|allocations} of device memory ({bytes}) made and "
              "%s in the iterations",
-             churn.kept ? "kept" : "freed");
+             grows        ? "kept"
+             : churn.kept ? "not freed"
+                          : "freed");
     prof_say_per_iteration(judge, draft, "allocations_per_iteration", "allocations");
     prof_say(draft,
              "%s: {call_ns} in {calls|call|calls} to allocate and free, {idle_ns} of it "
              "while the device was idle.",
-             churn.kept ? ", as each needs more than those before" : "");
+             grows ? ", as each needs more than those before" : "");
     if (!prof_shares_memory(judge)) /* there first touch costs more than the calls */
         prof_mend(draft, (struct prof_edit){.drop_classes =
                                                 1u << WIRE_CLASS_ALLOC | 1u << WIRE_CLASS_FREE});
@@ -389,36 +395,38 @@ static void host_starvation(struct prof_judge *judge)
 /* ---- registry -------------------------------------------------------------------------------- */
 
 const struct prof_rule prof_rules_host[] = {
-    {.page = {.id = "alloc-in-loop",
-              .title = "Device memory allocated in every step",
-              .fires = "At least three allocations in the iterations, one in every second "
-                       "iteration or more: of memory that is freed there, or, where none is, of "
-                       "more in each. Allocations from pools in stream order (cudaMallocAsync) do "
-                       "not count.",
-              .why = "Allocating goes through the operating system, and freeing waits for the "
-                     "device: the queue runs empty and the host starts it anew. New memory is also "
-                     "slow at first touch where the host's pages are the device's.",
-              .fix = "Allocate before the loop and reuse the buffers, or take them from "
-                     "a pool.",
-              .cuda = "Move cudaMalloc and cudaFree out of the loop; or cudaMallocAsync "
-                      "and cudaFreeAsync, with cudaMemPoolAttrReleaseThreshold set to "
-                      "UINT64_MAX by cudaMemPoolSetAttribute, so that the pool keeps its "
-                      "memory.",
-              .opencl = "Call clCreateBuffer once, before the loop; cut parts from one "
-                        "large buffer with clCreateSubBuffer.",
-              .pytorch = "Make outputs once and write them by out= or `copy_()`; no "
-                         "torch.cuda.empty_cache() in the loop, which empties the caching "
-                         "allocator. Where sizes grow, preallocate: run the longest batch once "
-                         "before the loop, or PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True.",
-              .jax = "No XLA_PYTHON_CLIENT_ALLOCATOR=platform, which allocates by cudaMalloc "
-                     "each time; jax.jit(step, donate_argnums=0) writes the new state into the "
-                     "old one's memory.",
-              .bound = "Idle time of the device in allocation calls, in the waits and launches of "
-                       "the same gaps, the calls' own time as far as it delays other launches (but "
-                       "for the time by which calls outlast the work they launch: that stays), and "
-                       "on a CPU 250 ns for each new page of 4 KiB.",
-              .limits = "Memory that a library allocates is counted as the program's.",
-              .needs = "allocations"},
+    {.page =
+         {.id = "alloc-in-loop",
+          .title = "Device memory allocated in every step",
+          .fires =
+              "At least three allocations in the iterations, one in every second "
+              "iteration or more: of memory that is freed there, or, where none is, "
+              "of memory that is kept. Allocations from pools in stream order (cudaMallocAsync) do "
+              "not count.",
+          .why = "Allocating goes through the operating system, and freeing waits for the "
+                 "device: the queue runs empty and the host starts it anew. New memory is also "
+                 "slow at first touch where the host's pages are the device's.",
+          .fix = "Allocate before the loop and reuse the buffers, or take them from "
+                 "a pool.",
+          .cuda = "Move cudaMalloc and cudaFree out of the loop; or cudaMallocAsync "
+                  "and cudaFreeAsync, with cudaMemPoolAttrReleaseThreshold set to "
+                  "UINT64_MAX by cudaMemPoolSetAttribute, so that the pool keeps its "
+                  "memory.",
+          .opencl = "Call clCreateBuffer once, before the loop; cut parts from one "
+                    "large buffer with clCreateSubBuffer.",
+          .pytorch = "Make outputs once and write them by out= or `copy_()`; no "
+                     "torch.cuda.empty_cache() in the loop, which empties the caching "
+                     "allocator. Where sizes grow, preallocate: run the longest batch once "
+                     "before the loop, or PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True.",
+          .jax = "No XLA_PYTHON_CLIENT_ALLOCATOR=platform, which allocates by cudaMalloc "
+                 "each time; jax.jit(step, donate_argnums=0) writes the new state into the "
+                 "old one's memory.",
+          .bound = "Idle time of the device in allocation calls, in the waits and launches of "
+                   "the same gaps, the calls' own time as far as it delays other launches (but "
+                   "for the time by which calls outlast the work they launch: that stays), and "
+                   "on a CPU 250 ns for each new page of 4 KiB.",
+          .limits = "Memory that a library allocates is counted as the program's.",
+          .needs = "allocations"},
      .judge = alloc_in_loop},
     {.page = {.id = "host-alloc-in-loop",
               .title = "Page-locked host memory allocated in every step",

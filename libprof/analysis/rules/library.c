@@ -35,19 +35,24 @@ static int operand_bytes(const char *name)
                                       : 0;
 }
 
-/* Elements that it loads at once: "_align8", "_aligna2_alignc4". The fewest count; 0 = not known.
- */
+#define MOST_ELEMENTS 64 /* that a name can mean: more is something else */
+
+/* Elements of an operand that it loads at once: "_align8", "_aligna2_alignc4". The fewest count;
+ * 0 = not known. The result, c, has elements of a size of its own, and is no operand. */
 static int loaded_elements(const char *name)
 {
     static const char word[] = "_align";
-    int fewest = 0;
+    long fewest = 0;
     for (const char *at = name; (at = strstr(at, word));) {
         at += sizeof word - 1;
-        at += *at >= 'a' && *at <= 'c';
-        int elements = atoi(at);
-        fewest = elements > 0 && (!fewest || elements < fewest) ? elements : fewest;
+        if (*at == 'c')
+            continue;
+        at += *at == 'a' || *at == 'b';
+        long elements = strtol(at, NULL, 10);
+        if (elements >= 1 && elements <= MOST_ELEMENTS && (!fewest || elements < fewest))
+            fewest = elements;
     }
-    return fewest;
+    return (int)fewest;
 }
 
 /* By how much a product of a library's is slower than an aligned one, at most; 1 = it is none, or

@@ -19,6 +19,7 @@ enum role {
     NORMS,       /* aten::batch_norm */
     ZEROES,      /* Optimizer.zero_grad */
     ACCUMULATES, /* torch::autograd::AccumulateGrad */
+    BACKWARD,    /* any node of a backward pass */
     ROLES,
 };
 
@@ -33,6 +34,7 @@ static const struct {
     [NORMS] = {"aten::batch_norm", false},
     [ZEROES] = {"Optimizer.zero_grad#", true},
     [ACCUMULATES] = {"torch::autograd::AccumulateGrad", false},
+    [BACKWARD] = {"autograd::engine::evaluate_function: ", true},
 };
 
 enum needless {
@@ -40,8 +42,12 @@ enum needless {
     BIAS_GRADIENT, /* of any convolution */
     ZERO,
     ACCUMULATION,
+    FIRST_ACCUMULATION, /* of those, by the first backward pass after a fill */
     NEEDLESS,
 };
+
+/* What the last backward pass left of gradients that were filled. */
+enum gradients { ADDED_TO, FILLED, FIRST_PASS };
 
 struct operators {
     struct prof_judge *judge;
@@ -49,11 +55,12 @@ struct operators {
     unsigned char *roles; /* by number of a range's text */
     int64_t *ns;          /* by kind and shape */
     int64_t count[NEEDLESS];
-    int64_t biases;      /* with those that no batch norm follows */
-    bool at_once;        /* one kernel fills many gradients */
+    int64_t biases; /* with those that no batch norm follows */
+    bool at_once;   /* one kernel fills many gradients */
+    enum gradients gradients;
     bool waits;          /* for a batch norm, nothing having come in between */
     struct prof_op bias; /* the last one */
-    struct prof_spots spots;
+    struct prof_spots spots[NEEDLESS];
 };
 
 static void find_roles(struct operators *o)
@@ -104,7 +111,7 @@ static void add_needless(struct operators *o, enum needless kind, const struct p
     int64_t *sum = &o->ns[(size_t)kind * o->judge->facts->shapes.count + op->shape];
     *sum = prof_add(*sum, op->duration);
     o->count[kind]++;
-    prof_spots_add(&o->spots,
+    prof_spots_add(&o->spots[kind],
                    (struct prof_spot){op->start, op->duration, op->stream, op->thread, op->shape});
 }
 
@@ -118,10 +125,26 @@ static void follow_bias(struct operators *o, const struct prof_op *op, const str
     o->waits = around->inner == ADDS && !(around->all & 1u << NORMS);
 }
 
+/* A backward pass adds to each gradient once, and ends with the next kernel that is none of its
+ * own: the next pass adds to what this one left. */
+static void follow_gradients(struct operators *o, const struct prof_op *op,
+                             const struct around *around)
+{
+    if (around->all & 1u << ZEROES)
+        o->gradients = FILLED;
+    else if (around->inner == ADDS && around->all & 1u << ACCUMULATES) {
+        o->gradients = o->gradients == FILLED ? FIRST_PASS : o->gradients;
+        if (o->gradients == FIRST_PASS)
+            add_needless(o, FIRST_ACCUMULATION, op);
+    } else if (o->gradients == FIRST_PASS && !(around->all & (1u << BACKWARD | 1u << ACCUMULATES)))
+        o->gradients = ADDED_TO;
+}
+
 static void add_kernel(struct operators *o, const struct prof_op *op)
 {
     struct around around = ranges_around(o, op);
     follow_bias(o, op, &around);
+    follow_gradients(o, op, &around);
     if (around.inner == ADDS && around.outer == CONVOLVES) {
         o->biases++;
         o->bias = *op;
@@ -263,6 +286,17 @@ static void say_needless(struct prof_judge *judge, struct prof_draft *draft,
     prof_say(draft, ".");
 }
 
+/* A backward pass may have run while nothing was recorded, also behind a window that was chosen. */
+static bool is_in_windows(struct prof_judge *judge)
+{
+    struct prof_recorded recorded;
+    struct prof_error err = {0};
+    judge->failed |= prof_recorded(judge->facts->capture, NULL, &recorded, &err) != PROF_OK;
+    bool windows = recorded.spans.count > 1;
+    prof_recorded_free(&recorded);
+    return windows;
+}
+
 static bool launches_pytorch(const struct prof_judge *judge)
 {
     const struct prof_shape *shape;
@@ -283,14 +317,21 @@ static void needless_operators(struct prof_judge *judge)
         graph = find_graph(judge);
     else if (launches_pytorch(judge))
         prof_abstain(judge, "needs ranges of PyTorch's operators (perfkit run --pytorch)");
+    if (graph.unused && is_in_windows(judge)) {
+        graph.unused = 0;
+        prof_abstain(judge, "recorded in windows: a backward pass may lie between them");
+    }
+    if (!o.count[ACCUMULATION])
+        o.count[ZERO] = 0; /* filled for something else */
     if (!judge->failed && (o.count[BIAS] || o.count[ZERO] || graph.unused)) {
         struct prof_draft *draft = prof_found(judge, graph.unused ? 0.4 : 0.6);
         double biases = o.count[BIAS] ? (double)o.count[BIAS] / (double)o.biases : 0;
-        double sums = o.count[ACCUMULATION] && !o.at_once
-                          ? (double)o.count[ZERO] / (double)o.count[ACCUMULATION]
-                          : o.count[ZERO] > 0;
-        double parts[NEEDLESS] = {
-            [BIAS] = 1, [BIAS_GRADIENT] = biases, [ZERO] = 1, [ACCUMULATION] = sums < 1 ? sums : 1};
+        double sums = (double)o.count[ZERO] / fmax((double)o.count[ACCUMULATION], 1);
+        double parts[NEEDLESS] = {[BIAS] = 1,
+                                  [BIAS_GRADIENT] = biases,
+                                  [ZERO] = o.count[ZERO] > 0,
+                                  [ACCUMULATION] = o.at_once ? 0 : fmin(sums, 1),
+                                  [FIRST_ACCUMULATION] = o.at_once};
         if (o.ns)
             prof_numbers(draft, {"needless_kernel_ns", (double)claim_needless(&o, draft, parts)});
         int64_t nodes_ns = graph.unused * NODE_NS;
@@ -300,7 +341,9 @@ static void needless_operators(struct prof_judge *judge)
             prof_claim(judge, draft, "idle_host_ns", PROF_SLICE_HOST, nodes_ns - launching);
         }
         say_needless(judge, draft, &o, &graph);
-        prof_places(judge, draft, &o.spots);
+        for (int kind = 0; kind < NEEDLESS; kind++)
+            if (parts[kind] > 0)
+                prof_places(judge, draft, &o.spots[kind]);
     }
     free(o.roles);
     free(o.ns);
@@ -325,12 +368,13 @@ const struct prof_rule prof_rules_needless[] = {
                          "optimizer.zero_grad(set_to_none=True), which is the default; "
                          "torch.inference_mode() or torch.no_grad() around what is not trained.",
               .bound = "The kernels of those operators with the idle time that ends with them, of "
-                       "the additions to gradients as many as were filled; for each node of an "
+                       "the additions to gradients as many as were filled (where one kernel fills "
+                       "many: those of the first backward pass behind it); for each node of an "
                        "unused graph 20 us in which the device waits for the host.",
               .limits =
                   "Without the ranges of operators (perfkit run --pytorch) nothing is seen. A "
                   "backward pass that was not recorded, or that compiled code makes, is not "
-                  "known to use a graph.",
+                  "known to use a graph; of a run recorded in windows, graphs are not checked.",
               .needs = "ranges of PyTorch's operators (--pytorch)"},
      .judge = needless_operators},
     {.judge = NULL},
