@@ -233,8 +233,8 @@ struct prof_facts {
     PROF_ARRAY(struct prof_call) calls;         /* by thread, then start */
     PROF_ARRAY(struct prof_lifetime) lifetimes; /* by start */
     PROF_ARRAY(struct prof_compile) compiles;   /* by process, then begin; apart */
-    struct prof_map launching; /* threads that launch kernels other than to compile, and processes;
-                                  see library.c */
+    struct prof_map launching; /* threads that launch kernels other than to compile, and processes
+                                  that do so with XLA; see library.c */
 
     /* For who shares the pass: streams of operations that were not seen to end, and how many
      * operations with known times are not in `ops` although they touch the run. */
@@ -303,8 +303,8 @@ const struct prof_compile *prof_facts_compile_at(const struct prof_facts *facts,
                                                  int64_t time);
 const struct prof_compile *prof_facts_compile_before(const struct prof_facts *facts,
                                                      uint32_t thread, int64_t time);
-/* Does the thread launch no kernels, while others of its process do? So does one with which a
- * library copies. */
+/* Does the thread launch no kernels, while others of its process do, in which XLA works? It is one
+ * with which that library copies. */
 bool prof_facts_only_copies(const struct prof_facts *facts, uint32_t thread);
 /* A copy between host and device that small is a number, not data. */
 #define PROF_SCALAR_BYTES 64

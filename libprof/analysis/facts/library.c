@@ -1,11 +1,12 @@
-/* What a library does for itself in the program's process: it compiles, which it shows by its NVTX
- * ranges, and may try kernels meanwhile on threads of its own; and it copies on threads that launch
- * nothing. Without it such time looks like the program's own work. */
+/* What a library, XLA, does for itself in the program's process: it compiles, which it shows by its
+ * NVTX ranges, and may try kernels meanwhile on threads of its own; and it copies on threads that
+ * launch nothing. Without it such time looks like the program's own work. */
 #include <string.h>
 
 #include "libprof/analysis/capture.h"
 #include "libprof/analysis/facts/facts.h"
 #include "libprof/base/saturate.h"
+#include "libprof/gpu/names.h"
 
 /* XLA's range around all that it does to compile one function (TraceMe "XlaCompile:#module=...").
  */
@@ -50,11 +51,26 @@ static void join_compiles(struct prof_facts *f)
 /* Keys of processes in the map, beside those of threads. */
 #define PROCESS (UINT64_C(1) << 63)
 
-bool prof_facts_library(struct prof_facts *f)
+/* Processes in which XLA works: it compiles there, or kernels of its making are launched. A thread
+ * of any other that only copies may as well be the program's own. */
+static bool find_xla_processes(const struct prof_facts *f, struct prof_map *processes)
+{
+    bool ok = true;
+    for (size_t i = 0; ok && i < f->compiles.count; i++)
+        ok = prof_map_put(processes, (uint64_t)f->compiles.data[i].process, 1);
+    for (size_t i = 0; ok && i < f->places.count; i++) {
+        const struct prof_op_place *place = &f->places.data[i];
+        const struct prof_shape *shape = &f->shapes.data[place->shape];
+        const struct prof_thread *thread = prof_thread(f->capture, place->thread);
+        if (thread && shape->config && prof_name_library(shape->config->name) == PROF_LIBRARY_XLA)
+            ok = prof_map_put(processes, (uint64_t)thread->process, 1);
+    }
+    return ok;
+}
+
+static bool find_launching(struct prof_facts *f, const struct prof_map *xla)
 {
     uint32_t last = 0;
-    if (f->compiles.count)
-        join_compiles(f);
     for (enum prof_op_kind kind = PROF_OP_KERNEL; kind <= PROF_OP_GRAPH; kind++) {
         for (size_t i = 0; i < f->ops[kind].count; i++) {
             struct prof_op op = prof_facts_op(f, kind, i);
@@ -65,11 +81,22 @@ bool prof_facts_library(struct prof_facts *f)
             const struct prof_thread *thread = prof_thread(f->capture, op.thread);
             last = op.thread;
             if (!prof_map_put(&f->launching, op.thread, 1) ||
-                (thread && !prof_map_put(&f->launching, PROCESS | (uint64_t)thread->process, 1)))
+                (thread && prof_map_get(xla, (uint64_t)thread->process) &&
+                 !prof_map_put(&f->launching, PROCESS | (uint64_t)thread->process, 1)))
                 return false;
         }
     }
     return true;
+}
+
+bool prof_facts_library(struct prof_facts *f)
+{
+    struct prof_map xla = {0};
+    if (f->compiles.count)
+        join_compiles(f);
+    bool ok = find_xla_processes(f, &xla) && find_launching(f, &xla);
+    prof_map_free(&xla);
+    return ok;
 }
 
 bool prof_facts_only_copies(const struct prof_facts *f, uint32_t thread)
