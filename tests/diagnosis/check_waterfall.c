@@ -106,6 +106,53 @@ START_TEST(what_the_host_does_between_calls)
 }
 END_TEST
 
+/* A library's thread, 2, reads what a kernel of thread 1 made. 0: thread 1 was blocked for 50 us
+ * before the read, and from its end to 1,250,000. 1: likewise, the read was queued. 2: what is
+ * queued behind the read is launched by a program that did not wait. 3: the run begins with the
+ * read, and launching is slow for as long as its call took at most. */
+START_TEST(only_what_follows_a_read_waited_for_it)
+{
+    static const struct {
+        const char *rows; /* start, duration, lead of what thread 1 launches; then the read's */
+        const char *read;
+        int64_t sync, relaunch;
+    } all[] = {
+        {"(1005000, 95000, 5000), (1505000, 95000, 5000)", "(1155000, 45000, 5000)", 50000 + 50000,
+         10000},
+        {"(1005000, 95000, 5000), (1505000, 95000, 5000)", "(1105000, 95000, 50000)", 50000, 5000},
+        {"(1005000, 95000, 5000), (1200000, 100000, 20000), (1505000, 95000, 5000)",
+         "(1155000, 45000, 5000)", 50000, 5000},
+        {"(1505000, 95000, 5000), (1625000, 95000, 15000), (1720000, 10000, 80000)",
+         "(1005000, 195000, 5000)", 50000, 5000 + 4000},
+    };
+    struct scene s;
+    struct prof_capture *capture;
+    struct prof_facts f;
+    scene_open(&s, "cuda", "gpu");
+    scene_second(&s, false, false);
+    scene_config(&s, "loop_add_fusion", 8, 256, 32);
+    scene_sql(&s, "INSERT INTO string(id, value) VALUES(50, 'cudaLaunchKernel'), "
+                  "(53, 'cudaMemcpyAsync')");
+    scene_sql(&s,
+              "WITH launched(start, duration, lead) AS (VALUES %s) INSERT INTO kernel(start, "
+              "duration, stream, config, api_name, api_lead, api_duration, thread) "
+              "SELECT start, duration, 1, 1, 50, lead, 4000, 1 FROM launched",
+              all[_i].rows);
+    scene_sql(&s,
+              "WITH read(start, duration, lead) AS (VALUES %s) INSERT INTO transfer(start, "
+              "duration, stream, bytes, kind, source_kind, target_kind, api_name, api_lead, "
+              "api_duration, thread) SELECT start, duration, 1, 4, 2, 3, 2, 53, lead, 4000, 2 "
+              "FROM read",
+              all[_i].read);
+    s.host = 1750000;
+    load(&s, &capture, &f);
+    ck_assert_int_eq(f.devices.data[0].slice_ns[PROF_SLICE_SYNC], all[_i].sync);
+    ck_assert_int_eq(f.devices.data[0].relaunch_ns, all[_i].relaunch);
+    ck_assert_int_eq(sum_of(&f.devices.data[0]), f.end - f.begin);
+    unload(capture, &f);
+}
+END_TEST
+
 /* However many calls there are between two launches, each is time of its own state. */
 START_TEST(each_of_many_calls_has_its_state)
 {
@@ -449,9 +496,9 @@ START_TEST(what_is_judged_lies_within_the_filter)
 END_TEST
 
 CHECK_MAIN_LOOPS("waterfall", {each_instant_has_its_state, 1},
-                 {what_the_host_does_between_calls, 1}, {each_of_many_calls_has_its_state, 1},
-                 {a_wait_costs_until_the_host_is_ahead, 1}, {what_has_arrived_is_queued, 1},
-                 {states_add_up_and_the_replay_reproduces, 20},
+                 {what_the_host_does_between_calls, 1}, {only_what_follows_a_read_waited_for_it, 4},
+                 {each_of_many_calls_has_its_state, 1}, {a_wait_costs_until_the_host_is_ahead, 1},
+                 {what_has_arrived_is_queued, 1}, {states_add_up_and_the_replay_reproduces, 20},
                  {the_part_that_repeats_is_judged, 2}, {counts_do_not_follow_the_device, 2},
                  {a_break_takes_no_count, 2}, {findings_tell_the_waterfall, 1},
                  {filters_that_leave_work_out_are_not_judged, 1},
