@@ -106,10 +106,44 @@ START_TEST(what_the_host_does_between_calls)
 }
 END_TEST
 
+/* Threads 1 and 2 launch, and compile at the same time: 1 from 1,100,000 to 1,300,000, 2 from
+ * before that until 1,400,000. Each stretch is its thread's, and so is a module that 1 loads
+ * meanwhile. */
+START_TEST(threads_compile_each_for_themselves)
+{
+    struct scene s;
+    struct prof_capture *capture;
+    struct prof_facts f;
+    scene_open(&s, "cuda", "gpu");
+    scene_second(&s, false, false);
+    scene_config(&s, "k", 8, 256, 32);
+    scene_sql(&s, "INSERT INTO string(id, value) VALUES(50, 'cudaLaunchKernel'), "
+                  "(51, 'cuModuleLoadData'), (52, 'XlaCompile:#module=f#')");
+    scene_sql(&s, "INSERT INTO kernel(start, duration, stream, config, api_name, api_lead, "
+                  "api_duration, thread) VALUES(1005000, 45000, 1, 1, 50, 5000, 4000, 1), "
+                  "(1005000, 45000, 9, 1, 50, 5000, 4000, 2), "
+                  "(1505000, 45000, 1, 1, 50, 5000, 4000, 1)");
+    scene_sql(&s, "INSERT INTO range(start, duration, thread, name, depth) VALUES"
+                  "(1060000, 340000, 2, 52, 0), (1100000, 200000, 1, 52, 0)");
+    scene_sql(&s, "INSERT INTO api_call(start, duration, thread, name, source) "
+                  "VALUES(1350000, 20000, 1, 51, 1)");
+    s.host = 1550000;
+    load(&s, &capture, &f);
+    const int64_t *slice = f.devices.data[0].slice_ns;
+    const struct prof_call_totals *builds = &f.devices.data[0].calls[WIRE_CLASS_BUILD];
+    ck_assert_int_eq(slice[PROF_SLICE_BUILD], 200000 + 20000);
+    ck_assert_int_eq(slice[PROF_SLICE_HOST], 100000 + 130000 + f.end - 1550000);
+    ck_assert_int_eq(builds->count, 3);
+    ck_assert_int_eq(builds->sum_ns, 340000 + 200000 + 20000);
+    unload(capture, &f);
+}
+END_TEST
+
 /* A library's thread, 2, reads what a kernel of thread 1 made. 0: thread 1 was blocked for 50 us
  * before the read, and from its end to 1,250,000. 1: likewise, the read was queued. 2: what is
  * queued behind the read is launched by a program that did not wait. 3: the run begins with the
- * read, and launching is slow for as long as its call took at most. */
+ * read: how long that was waited for is not known, and launching behind it costs as much as its
+ * call at most. */
 START_TEST(only_what_follows_a_read_waited_for_it)
 {
     static const struct {
@@ -497,8 +531,9 @@ END_TEST
 
 CHECK_MAIN_LOOPS("waterfall", {each_instant_has_its_state, 1},
                  {what_the_host_does_between_calls, 1}, {only_what_follows_a_read_waited_for_it, 4},
-                 {each_of_many_calls_has_its_state, 1}, {a_wait_costs_until_the_host_is_ahead, 1},
-                 {what_has_arrived_is_queued, 1}, {states_add_up_and_the_replay_reproduces, 20},
+                 {threads_compile_each_for_themselves, 1}, {each_of_many_calls_has_its_state, 1},
+                 {a_wait_costs_until_the_host_is_ahead, 1}, {what_has_arrived_is_queued, 1},
+                 {states_add_up_and_the_replay_reproduces, 20},
                  {the_part_that_repeats_is_judged, 2}, {counts_do_not_follow_the_device, 2},
                  {a_break_takes_no_count, 2}, {findings_tell_the_waterfall, 1},
                  {filters_that_leave_work_out_are_not_judged, 1},

@@ -232,7 +232,8 @@ struct prof_facts {
     struct prof_map device_index;
     PROF_ARRAY(struct prof_call) calls;         /* by thread, then start */
     PROF_ARRAY(struct prof_lifetime) lifetimes; /* by start */
-    PROF_ARRAY(struct prof_compile) compiles;   /* by process, then begin; apart */
+    PROF_ARRAY(struct prof_compile) compiles; /* by process, thread, begin; a thread's are apart */
+    PROF_ARRAY(struct prof_compile) process_compiles; /* a process's as one, thread 0 */
     struct prof_map launching; /* threads that launch kernels other than to compile, and processes
                                   that do so with XLA; see library.c */
 
@@ -297,8 +298,10 @@ typedef void prof_piece_seen(void *user, const struct prof_piece *piece);
 bool prof_facts_pieces(struct prof_facts *facts, const struct prof_intervals *intervals,
                        prof_piece_seen *seen, void *user);
 
-/* What a library does for itself (library.c): the stretch of compiling, in the process of a thread,
- * that a time lies in, or the last that had begun by then; NULL = none. */
+/* What a library does for itself (library.c): the stretch of compiling that a time lies in, or the
+ * last that had begun by then; NULL = none. Of a thread that launches it is its own: it goes on
+ * beside what others compile. Any other may work for a compilation on whatever thread of its
+ * process. */
 const struct prof_compile *prof_facts_compile_at(const struct prof_facts *facts, uint32_t thread,
                                                  int64_t time);
 const struct prof_compile *prof_facts_compile_before(const struct prof_facts *facts,

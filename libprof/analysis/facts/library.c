@@ -29,23 +29,38 @@ bool prof_facts_note_range(struct prof_facts *f, const struct prof_event_row *ro
     return prof_array_push(&f->compiles, one);
 }
 
-PROF_ORDER(by_process_and_begin, struct prof_compile, PROF_ASCENDING(process),
-           PROF_ASCENDING(begin))
+PROF_ORDER(by_thread_and_begin, struct prof_compile, PROF_ASCENDING(process),
+           PROF_ASCENDING(thread), PROF_ASCENDING(begin))
 
-/* Compiling within compiling, or beside it on another thread, is one. */
-static void join_compiles(struct prof_facts *f)
+/* Compiling within compiling is one. Returns how many are left of those in order. */
+static size_t join_stretches(struct prof_compile *all, size_t count)
 {
     size_t kept = 0;
-    prof_array_sort(&f->compiles, by_process_and_begin);
-    for (size_t i = 0; i < f->compiles.count; i++) {
-        const struct prof_compile one = f->compiles.data[i];
-        struct prof_compile *last = kept ? &f->compiles.data[kept - 1] : NULL;
-        if (!last || last->process != one.process || one.begin > last->end)
-            f->compiles.data[kept++] = one;
+    for (size_t i = 0; i < count; i++) {
+        const struct prof_compile one = all[i];
+        struct prof_compile *last = kept ? &all[kept - 1] : NULL;
+        if (!last || last->process != one.process || last->thread != one.thread ||
+            one.begin > last->end)
+            all[kept++] = one;
         else if (one.end > last->end)
             last->end = one.end;
     }
-    f->compiles.count = kept;
+    return kept;
+}
+
+static bool join_compiles(struct prof_facts *f)
+{
+    prof_array_sort(&f->compiles, by_thread_and_begin);
+    f->compiles.count = join_stretches(f->compiles.data, f->compiles.count);
+    for (size_t i = 0; i < f->compiles.count; i++) {
+        struct prof_compile one = f->compiles.data[i];
+        one.thread = 0;
+        if (!prof_array_push(&f->process_compiles, one))
+            return false;
+    }
+    prof_array_sort(&f->process_compiles, by_thread_and_begin);
+    f->process_compiles.count = join_stretches(f->process_compiles.data, f->process_compiles.count);
+    return true;
 }
 
 /* Keys of processes in the map, beside those of threads. */
@@ -92,9 +107,8 @@ static bool find_launching(struct prof_facts *f, const struct prof_map *xla)
 bool prof_facts_library(struct prof_facts *f)
 {
     struct prof_map xla = {0};
-    if (f->compiles.count)
-        join_compiles(f);
-    bool ok = find_xla_processes(f, &xla) && find_launching(f, &xla);
+    bool ok = (!f->compiles.count || join_compiles(f)) && find_xla_processes(f, &xla) &&
+              find_launching(f, &xla);
     prof_map_free(&xla);
     return ok;
 }
@@ -118,14 +132,16 @@ const struct prof_compile *prof_facts_compile_before(const struct prof_facts *f,
 {
     const struct prof_thread *row =
         f->compiles.count && thread ? prof_thread(f->capture, thread) : NULL;
-    const struct prof_compile *all = f->compiles.data;
-    size_t low;
+    bool own = row && prof_map_get(&f->launching, thread);
+    const struct prof_compile *all = own ? f->compiles.data : f->process_compiles.data;
+    size_t low, count = own ? f->compiles.count : f->process_compiles.count;
     if (!row)
         return NULL;
-    PROF_FIND_FIRST(low, at, f->compiles.count,
-                    all[at].process > row->process ||
-                        (all[at].process == row->process && all[at].begin > time));
-    return low && all[low - 1].process == row->process ? &all[low - 1] : NULL;
+    struct prof_compile last = {.process = row->process, .thread = own ? thread : 0, .begin = time};
+    PROF_FIND_FIRST(low, at, count, by_thread_and_begin(&all[at], &last) > 0);
+    return low && all[low - 1].process == row->process && all[low - 1].thread == last.thread
+               ? &all[low - 1]
+               : NULL;
 }
 
 const struct prof_compile *prof_facts_compile_at(const struct prof_facts *f, uint32_t thread,

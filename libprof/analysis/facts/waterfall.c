@@ -284,15 +284,13 @@ static void spend_calls(struct work *w, struct sweep *s, int64_t begin, int64_t 
     spend_between(w, s, begin, end, op);
 }
 
-/* Likewise, but for the time in which a library compiles: what it calls then is a part of that. Its
- * own threads launch nothing else; another one that does goes on beside it. */
+/* Likewise, but for the time in which a library compiles: what it calls then is a part of that. */
 static void spend_host(struct work *w, struct sweep *s, int64_t begin, int64_t end,
                        const struct prof_op *op)
 {
     const struct prof_compile *one;
     while (end > begin && (one = prof_facts_compile_before(w->facts, op->thread, end - 1)) &&
-           one->end > begin &&
-           (one->thread == op->thread || !prof_map_get(&w->facts->launching, op->thread))) {
+           one->end > begin) {
         int64_t from = one->begin > begin ? one->begin : begin;
         int64_t to = one->end < end ? one->end : end;
         spend_calls(w, s, to, end, op);
