@@ -139,6 +139,35 @@ START_TEST(threads_compile_each_for_themselves)
 }
 END_TEST
 
+/* 0: compiling that the end of the run cuts off, and what a damaged capture has behind it. 1: in a
+ * run of more than a year, it takes as long as any call may. */
+START_TEST(compiling_ends_with_the_run)
+{
+    struct scene s;
+    struct prof_capture *capture;
+    struct prof_facts f;
+    scene_open(&s, "cuda", "gpu");
+    scene_config(&s, "k", 8, 256, 32);
+    scene_sql(&s, "INSERT INTO string(id, value) VALUES(50, 'cudaLaunchKernel'), "
+                  "(52, 'XlaCompile:#module=f#')");
+    scene_sql(&s, "INSERT INTO kernel(start, duration, stream, config, api_name, api_lead, "
+                  "api_duration, thread) VALUES(1005000, 45000, 1, 1, 50, 5000, 4000, 1)");
+    scene_sql(&s, "INSERT INTO range(start, duration, thread, name, depth) VALUES"
+                  "(1100000, 4000000000000000000, 1, 52, 0), "
+                  "(5000000000000000000, 4000000000000000000, 1, 52, 0)");
+    s.host = _i ? INT64_C(1) << 56 : 1550000;
+    load(&s, &capture, &f);
+    ck_assert(!f.impossible);
+    ck_assert_uint_eq(f.compiles.count, 1);
+    ck_assert_int_eq(f.compiles.data[0].end, f.end_ns);
+    ck_assert_int_eq(f.total_ns, 45000 + f.end_ns - 1100000);
+    const struct prof_call_totals *builds = &f.devices.data[0].calls[WIRE_CLASS_BUILD];
+    ck_assert_int_eq(builds->count, 1);
+    ck_assert_int_eq(builds->sum_ns, _i ? PROF_LONGEST_CALL_NS : f.end_ns - 1100000);
+    unload(capture, &f);
+}
+END_TEST
+
 /* A library's thread, 2, reads what a kernel of thread 1 made. 0: thread 1 was blocked for 50 us
  * before the read, and from its end to 1,250,000. 1: likewise, the read was queued. 2: what is
  * queued behind the read is launched by a program that did not wait. 3: the run begins with the
@@ -531,9 +560,9 @@ END_TEST
 
 CHECK_MAIN_LOOPS("waterfall", {each_instant_has_its_state, 1},
                  {what_the_host_does_between_calls, 1}, {only_what_follows_a_read_waited_for_it, 4},
-                 {threads_compile_each_for_themselves, 1}, {each_of_many_calls_has_its_state, 1},
-                 {a_wait_costs_until_the_host_is_ahead, 1}, {what_has_arrived_is_queued, 1},
-                 {states_add_up_and_the_replay_reproduces, 20},
+                 {threads_compile_each_for_themselves, 1}, {compiling_ends_with_the_run, 2},
+                 {each_of_many_calls_has_its_state, 1}, {a_wait_costs_until_the_host_is_ahead, 1},
+                 {what_has_arrived_is_queued, 1}, {states_add_up_and_the_replay_reproduces, 20},
                  {the_part_that_repeats_is_judged, 2}, {counts_do_not_follow_the_device, 2},
                  {a_break_takes_no_count, 2}, {findings_tell_the_waterfall, 1},
                  {filters_that_leave_work_out_are_not_judged, 1},

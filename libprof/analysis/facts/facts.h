@@ -244,7 +244,7 @@ struct prof_facts {
     size_t left_out;
 
     int64_t other_calls;           /* API calls that are not in `calls` */
-    int64_t total_ns, total_bytes; /* of operations, calls and allocations */
+    int64_t total_ns, total_bytes; /* of operations, calls, compiling, allocations */
     struct prof_roofline roofs;    /* by launch configuration, of the same pass; see has_roofs */
     bool has_roofs, without_roofs;
     unsigned char *kept; /* prof_facts_load_few: by place in capture.configs, 1 = with a shape of

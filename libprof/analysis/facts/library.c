@@ -19,13 +19,15 @@ static bool is_compile_range(const char *name)
 bool prof_facts_note_range(struct prof_facts *f, const struct prof_event_row *row)
 {
     const struct prof_thread *thread = prof_thread(f->capture, row->thread);
-    if (!thread || row->start_ns < 0 || row->duration_ns <= 0 ||
+    if (!thread || row->start_ns < 0 || row->start_ns >= f->end_ns || row->duration_ns <= 0 ||
         !is_compile_range(prof_string(f->capture, row->name, NULL)))
         return true;
     struct prof_compile one = {.begin = row->start_ns,
-                               .end = prof_add(row->start_ns, row->duration_ns),
+                               .end =
+                                   prof_min(prof_add(row->start_ns, row->duration_ns), f->end_ns),
                                .process = thread->process,
                                .thread = (uint32_t)row->thread};
+    f->total_ns = prof_add(f->total_ns, one.end - one.begin);
     return prof_array_push(&f->compiles, one);
 }
 
