@@ -11,6 +11,7 @@
 #define TANH "void at::native::elementwise_kernel<tanh>(int)"
 #define SOFTMAX "cunn_SoftMaxForward<SoftMaxForwardEpilogue>(int)"
 #define LOG_SOFTMAX "cunn_SoftMaxForward<LogSoftMaxForwardEpilogue>(int)"
+#define XLA "loop_multiply_fusion"
 #define PRODUCT "nvjet_sm90_hsh_256x128_64x4_1x2_h_bz_coopA_TNT"
 #define FP32 "sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize256x64x8_stage3_ffma_kernel__5x_cublas"
 #define TF32 "sm90_xmma_gemm_f32f32_tf32f32_f32_tn_n_tilesize128x128x32_kernel__5x_cublas"
@@ -649,24 +650,25 @@ START_TEST(what_a_library_compiles_is_no_loop)
 END_TEST
 
 /* A table of the host's is an argument in each iteration: 0: the library fills page-locked memory
- * from it, and copies that. 1: the program copies its own page-locked memory. */
+ * from it, and copies that. 1: the program copies its own page-locked memory. 2: on a thread of its
+ * own, and no library is there. */
 START_TEST(what_a_library_stages_is_pageable)
 {
     struct scene s;
     struct prof_findings findings;
     scene_open(&s, "cuda", "gpu");
     scene_sql(&s, "UPDATE process SET command = 'python3 train.py'");
-    if (_i == 0)
+    if (_i != 1)
         scene_second(&s, false, false);
-    int config = scene_config(&s, MUL, 1320, 256, 32);
+    int config = scene_config(&s, _i == 2 ? MUL : XLA, 1320, 256, 32);
     for (int i = 0; i < STEPS; i++) {
         scene_push(&s, "step");
-        if (_i == 0)
+        if (_i != 1)
             switch_thread(&s, 1);
         scene_host(&s, 1500 * US);
         scene_copy(&s, 0, SCENE_UP, SCENE_PINNED, 8 << 20, 200 * US, false);
         int64_t there = s.stream[0];
-        if (_i == 0)
+        if (_i != 1)
             switch_thread(&s, 0);
         s.stream[0] = there;
         scene_kernel(&s, 0, config, 300 * US);
@@ -679,7 +681,7 @@ START_TEST(what_a_library_stages_is_pageable)
     const struct prof_finding *finding = finding_of(&findings, "pageable-copy");
     const struct prof_finding *host = finding_of(&findings, "host-starvation");
     ck_assert((finding != NULL) == (_i == 0));
-    ck_assert((host && host->severity > PROF_SEVERITY_INFO) == (_i == 1));
+    ck_assert((host && host->severity > PROF_SEVERITY_INFO) == (_i > 0));
     if (finding) {
         ck_assert_int_eq(finding->severity, PROF_SEVERITY_CRITICAL);
         ck_assert_int_ge(finding->bound_ns, (STEPS - 1) * (int64_t)(1700 * US));
@@ -692,7 +694,7 @@ END_TEST
 /* float(loss) in each iteration: the library's thread copies it when the kernels are done, and the
  * program is blocked until then, in no call. 0: that. 1: in C, where a result for each iteration is
  * what a program is for. 2: the next iteration is launched meanwhile. 3: all are read after the
- * last one. */
+ * last one. 4: a thread of the program's own reads. */
 START_TEST(what_a_library_reads_is_awaited)
 {
     struct scene s;
@@ -701,7 +703,7 @@ START_TEST(what_a_library_reads_is_awaited)
     if (_i != 1)
         scene_sql(&s, "UPDATE process SET command = 'python3 train.py'");
     scene_second(&s, false, false);
-    int config = scene_config(&s, MUL, 1320, 256, 32);
+    int config = scene_config(&s, _i == 4 ? MUL : XLA, 1320, 256, 32);
     for (int i = 0; i < STEPS; i++) {
         scene_push(&s, "step");
         scene_kernel(&s, 0, config, 500 * US);
@@ -714,7 +716,7 @@ START_TEST(what_a_library_reads_is_awaited)
             s.host = s.stream[0];
             switch_thread(&s, 0);
         }
-        if (_i >= 2)
+        if (_i == 2 || _i == 3)
             s.host = launched;
         scene_host(&s, 50 * US);
         scene_pop(&s);
@@ -744,7 +746,7 @@ START_TEST(arguments_are_no_transfers)
     scene_sql(&s, "UPDATE process SET command = 'python3 train.py'");
     if (_i == 0)
         scene_second(&s, false, false);
-    int config = scene_config(&s, MUL, 132, 256, 32);
+    int config = scene_config(&s, XLA, 132, 256, 32);
     for (int i = 0; i < STEPS; i++) {
         scene_push(&s, "step");
         for (int k = 0; k < 12; k++) {
@@ -895,7 +897,7 @@ CHECK_MAIN_LOOPS("frameworks", {an_expression_is_a_chain, 1},
                  {names_tell_whose_kernel_it_is, 1}, {a_librarys_streams_are_its_own, 2},
                  {uploads_that_come_alike_may_all_go, 3}, {updates_in_a_row_are_a_list, 3},
                  {pauses_behind_an_upload_go_with_it, 2}, {what_a_library_compiles_is_no_loop, 3},
-                 {what_a_library_stages_is_pageable, 2}, {what_a_library_reads_is_awaited, 4},
+                 {what_a_library_stages_is_pageable, 3}, {what_a_library_reads_is_awaited, 5},
                  {arguments_are_no_transfers, 2}, {indexing_by_a_mask_goes_with_its_wait, 2},
                  {only_its_own_kernels_go_with_a_wait, 3}, {an_operator_brings_its_remedy, 1},
                  {products_that_are_not_aligned_are_named, 13},

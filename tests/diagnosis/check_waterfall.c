@@ -106,6 +106,116 @@ START_TEST(what_the_host_does_between_calls)
 }
 END_TEST
 
+/* Threads 1 and 2 launch, and compile at the same time: 1 from 1,100,000 to 1,300,000, 2 from
+ * before that until 1,400,000. Each stretch is its thread's, and so is a module that 1 loads
+ * meanwhile. */
+START_TEST(threads_compile_each_for_themselves)
+{
+    struct scene s;
+    struct prof_capture *capture;
+    struct prof_facts f;
+    scene_open(&s, "cuda", "gpu");
+    scene_second(&s, false, false);
+    scene_config(&s, "k", 8, 256, 32);
+    scene_sql(&s, "INSERT INTO string(id, value) VALUES(50, 'cudaLaunchKernel'), "
+                  "(51, 'cuModuleLoadData'), (52, 'XlaCompile:#module=f#')");
+    scene_sql(&s, "INSERT INTO kernel(start, duration, stream, config, api_name, api_lead, "
+                  "api_duration, thread) VALUES(1005000, 45000, 1, 1, 50, 5000, 4000, 1), "
+                  "(1005000, 45000, 9, 1, 50, 5000, 4000, 2), "
+                  "(1505000, 45000, 1, 1, 50, 5000, 4000, 1)");
+    scene_sql(&s, "INSERT INTO range(start, duration, thread, name, depth) VALUES"
+                  "(1060000, 340000, 2, 52, 0), (1100000, 200000, 1, 52, 0)");
+    scene_sql(&s, "INSERT INTO api_call(start, duration, thread, name, source) "
+                  "VALUES(1350000, 20000, 1, 51, 1)");
+    s.host = 1550000;
+    load(&s, &capture, &f);
+    const int64_t *slice = f.devices.data[0].slice_ns;
+    const struct prof_call_totals *builds = &f.devices.data[0].calls[WIRE_CLASS_BUILD];
+    ck_assert_int_eq(slice[PROF_SLICE_BUILD], 200000 + 20000);
+    ck_assert_int_eq(slice[PROF_SLICE_HOST], 100000 + 130000 + f.end - 1550000);
+    ck_assert_int_eq(builds->count, 3);
+    ck_assert_int_eq(builds->sum_ns, 340000 + 200000 + 20000);
+    unload(capture, &f);
+}
+END_TEST
+
+/* 0: compiling that the end of the run cuts off, and what a damaged capture has behind it. 1: in a
+ * run of more than a year, it takes as long as any call may. */
+START_TEST(compiling_ends_with_the_run)
+{
+    struct scene s;
+    struct prof_capture *capture;
+    struct prof_facts f;
+    scene_open(&s, "cuda", "gpu");
+    scene_config(&s, "k", 8, 256, 32);
+    scene_sql(&s, "INSERT INTO string(id, value) VALUES(50, 'cudaLaunchKernel'), "
+                  "(52, 'XlaCompile:#module=f#')");
+    scene_sql(&s, "INSERT INTO kernel(start, duration, stream, config, api_name, api_lead, "
+                  "api_duration, thread) VALUES(1005000, 45000, 1, 1, 50, 5000, 4000, 1)");
+    scene_sql(&s, "INSERT INTO range(start, duration, thread, name, depth) VALUES"
+                  "(1100000, 4000000000000000000, 1, 52, 0), "
+                  "(5000000000000000000, 4000000000000000000, 1, 52, 0)");
+    s.host = _i ? INT64_C(1) << 56 : 1550000;
+    load(&s, &capture, &f);
+    ck_assert(!f.impossible);
+    ck_assert_uint_eq(f.compiles.count, 1);
+    ck_assert_int_eq(f.compiles.data[0].end, f.end_ns);
+    ck_assert_int_eq(f.total_ns, 45000 + f.end_ns - 1100000);
+    const struct prof_call_totals *builds = &f.devices.data[0].calls[WIRE_CLASS_BUILD];
+    ck_assert_int_eq(builds->count, 1);
+    ck_assert_int_eq(builds->sum_ns, _i ? PROF_LONGEST_CALL_NS : f.end_ns - 1100000);
+    unload(capture, &f);
+}
+END_TEST
+
+/* A library's thread, 2, reads what a kernel of thread 1 made. 0: thread 1 was blocked for 50 us
+ * before the read, and from its end to 1,250,000. 1: likewise, the read was queued. 2: what is
+ * queued behind the read is launched by a program that did not wait. 3: the run begins with the
+ * read: how long that was waited for is not known, and launching behind it costs as much as its
+ * call at most. */
+START_TEST(only_what_follows_a_read_waited_for_it)
+{
+    static const struct {
+        const char *rows; /* start, duration, lead of what thread 1 launches; then the read's */
+        const char *read;
+        int64_t sync, relaunch;
+    } all[] = {
+        {"(1005000, 95000, 5000), (1505000, 95000, 5000)", "(1155000, 45000, 5000)", 50000 + 50000,
+         10000},
+        {"(1005000, 95000, 5000), (1505000, 95000, 5000)", "(1105000, 95000, 50000)", 50000, 5000},
+        {"(1005000, 95000, 5000), (1200000, 100000, 20000), (1505000, 95000, 5000)",
+         "(1155000, 45000, 5000)", 50000, 5000},
+        {"(1505000, 95000, 5000), (1625000, 95000, 15000), (1720000, 10000, 80000)",
+         "(1005000, 195000, 5000)", 50000, 5000 + 4000},
+    };
+    struct scene s;
+    struct prof_capture *capture;
+    struct prof_facts f;
+    scene_open(&s, "cuda", "gpu");
+    scene_second(&s, false, false);
+    scene_config(&s, "loop_add_fusion", 8, 256, 32);
+    scene_sql(&s, "INSERT INTO string(id, value) VALUES(50, 'cudaLaunchKernel'), "
+                  "(53, 'cudaMemcpyAsync')");
+    scene_sql(&s,
+              "WITH launched(start, duration, lead) AS (VALUES %s) INSERT INTO kernel(start, "
+              "duration, stream, config, api_name, api_lead, api_duration, thread) "
+              "SELECT start, duration, 1, 1, 50, lead, 4000, 1 FROM launched",
+              all[_i].rows);
+    scene_sql(&s,
+              "WITH read(start, duration, lead) AS (VALUES %s) INSERT INTO transfer(start, "
+              "duration, stream, bytes, kind, source_kind, target_kind, api_name, api_lead, "
+              "api_duration, thread) SELECT start, duration, 1, 4, 2, 3, 2, 53, lead, 4000, 2 "
+              "FROM read",
+              all[_i].read);
+    s.host = 1750000;
+    load(&s, &capture, &f);
+    ck_assert_int_eq(f.devices.data[0].slice_ns[PROF_SLICE_SYNC], all[_i].sync);
+    ck_assert_int_eq(f.devices.data[0].relaunch_ns, all[_i].relaunch);
+    ck_assert_int_eq(sum_of(&f.devices.data[0]), f.end - f.begin);
+    unload(capture, &f);
+}
+END_TEST
+
 /* However many calls there are between two launches, each is time of its own state. */
 START_TEST(each_of_many_calls_has_its_state)
 {
@@ -449,9 +559,10 @@ START_TEST(what_is_judged_lies_within_the_filter)
 END_TEST
 
 CHECK_MAIN_LOOPS("waterfall", {each_instant_has_its_state, 1},
-                 {what_the_host_does_between_calls, 1}, {each_of_many_calls_has_its_state, 1},
-                 {a_wait_costs_until_the_host_is_ahead, 1}, {what_has_arrived_is_queued, 1},
-                 {states_add_up_and_the_replay_reproduces, 20},
+                 {what_the_host_does_between_calls, 1}, {only_what_follows_a_read_waited_for_it, 4},
+                 {threads_compile_each_for_themselves, 1}, {compiling_ends_with_the_run, 2},
+                 {each_of_many_calls_has_its_state, 1}, {a_wait_costs_until_the_host_is_ahead, 1},
+                 {what_has_arrived_is_queued, 1}, {states_add_up_and_the_replay_reproduces, 20},
                  {the_part_that_repeats_is_judged, 2}, {counts_do_not_follow_the_device, 2},
                  {a_break_takes_no_count, 2}, {findings_tell_the_waterfall, 1},
                  {filters_that_leave_work_out_are_not_judged, 1},

@@ -66,7 +66,8 @@ static void sum_compiles(struct prof_facts *f, const struct reach *reach)
     for (size_t i = 0; i < f->compiles.count; i++) {
         const struct prof_compile *one = &f->compiles.data[i];
         struct prof_call call = {.start = one->begin, .thread = one->thread};
-        call.duration = (one->end - one->begin) & PROF_LONGEST_CALL_NS;
+        call.duration =
+            prof_min(one->end - one->begin, PROF_LONGEST_CALL_NS) & PROF_LONGEST_CALL_NS;
         for (uint32_t d = 0; d < f->devices.count && prof_facts_called(f, one->begin); d++)
             if (reaches(f, reach, one->thread, d))
                 add_call_totals(&f->devices.data[d].calls[WIRE_CLASS_BUILD], &call);

@@ -673,6 +673,7 @@ void prof_facts_free(struct prof_facts *f)
     prof_map_free(&f->launchers);
     prof_array_free(&f->lifetimes);
     prof_array_free(&f->compiles);
+    prof_array_free(&f->process_compiles);
     prof_map_free(&f->launching);
     *f = (struct prof_facts){0};
 }

@@ -232,9 +232,10 @@ struct prof_facts {
     struct prof_map device_index;
     PROF_ARRAY(struct prof_call) calls;         /* by thread, then start */
     PROF_ARRAY(struct prof_lifetime) lifetimes; /* by start */
-    PROF_ARRAY(struct prof_compile) compiles;   /* by process, then begin; apart */
-    struct prof_map launching; /* threads that launch kernels other than to compile, and processes;
-                                  see library.c */
+    PROF_ARRAY(struct prof_compile) compiles; /* by process, thread, begin; a thread's are apart */
+    PROF_ARRAY(struct prof_compile) process_compiles; /* a process's as one, thread 0 */
+    struct prof_map launching; /* threads that launch kernels other than to compile, and processes
+                                  that do so with XLA; see library.c */
 
     /* For who shares the pass: streams of operations that were not seen to end, and how many
      * operations with known times are not in `ops` although they touch the run. */
@@ -243,7 +244,7 @@ struct prof_facts {
     size_t left_out;
 
     int64_t other_calls;           /* API calls that are not in `calls` */
-    int64_t total_ns, total_bytes; /* of operations, calls and allocations */
+    int64_t total_ns, total_bytes; /* of operations, calls, compiling, allocations */
     struct prof_roofline roofs;    /* by launch configuration, of the same pass; see has_roofs */
     bool has_roofs, without_roofs;
     unsigned char *kept; /* prof_facts_load_few: by place in capture.configs, 1 = with a shape of
@@ -297,14 +298,16 @@ typedef void prof_piece_seen(void *user, const struct prof_piece *piece);
 bool prof_facts_pieces(struct prof_facts *facts, const struct prof_intervals *intervals,
                        prof_piece_seen *seen, void *user);
 
-/* What a library does for itself (library.c): the stretch of compiling, in the process of a thread,
- * that a time lies in, or the last that had begun by then; NULL = none. */
+/* What a library does for itself (library.c): the stretch of compiling that a time lies in, or the
+ * last that had begun by then; NULL = none. Of a thread that launches it is its own: it goes on
+ * beside what others compile. Any other may work for a compilation on whatever thread of its
+ * process. */
 const struct prof_compile *prof_facts_compile_at(const struct prof_facts *facts, uint32_t thread,
                                                  int64_t time);
 const struct prof_compile *prof_facts_compile_before(const struct prof_facts *facts,
                                                      uint32_t thread, int64_t time);
-/* Does the thread launch no kernels, while others of its process do? So does one with which a
- * library copies. */
+/* Does the thread launch no kernels, while others of its process do, in which XLA works? It is one
+ * with which that library copies. */
 bool prof_facts_only_copies(const struct prof_facts *facts, uint32_t thread);
 /* A copy between host and device that small is a number, not data. */
 #define PROF_SCALAR_BYTES 64

@@ -48,7 +48,7 @@ struct sweep {
     int64_t woken;            /* of its PROF_SLICE_SYNC, after the wait */
     bool reading;             /* the operation before was one that read_waits is true of */
     bool blocked;             /* the host is, in no call */
-    int64_t asked;            /* when what came before that was launched */
+    int64_t read_since;       /* when what came before the first such in a row was launched, or 0 */
     uint32_t call;            /* name of the call in which the host is, 0 = none */
     struct prof_map streams;
     struct prof_typical_idle *idle;
@@ -284,15 +284,13 @@ static void spend_calls(struct work *w, struct sweep *s, int64_t begin, int64_t 
     spend_between(w, s, begin, end, op);
 }
 
-/* Likewise, but for the time in which a library compiles: what it calls then is a part of that. Its
- * own threads launch nothing else; another one that does goes on beside it. */
+/* Likewise, but for the time in which a library compiles: what it calls then is a part of that. */
 static void spend_host(struct work *w, struct sweep *s, int64_t begin, int64_t end,
                        const struct prof_op *op)
 {
     const struct prof_compile *one;
     while (end > begin && (one = prof_facts_compile_before(w->facts, op->thread, end - 1)) &&
-           one->end > begin &&
-           (one->thread == op->thread || !prof_map_get(&w->facts->launching, op->thread))) {
+           one->end > begin) {
         int64_t from = one->begin > begin ? one->begin : begin;
         int64_t to = one->end < end ? one->end : end;
         spend_calls(w, s, to, end, op);
@@ -406,6 +404,15 @@ static bool read_waits(const struct work *w, const struct prof_op *op)
            !prof_facts_compile_at(w->facts, op->thread, op->call);
 }
 
+/* While last_call is still that of the operations before. */
+static void note_read(const struct work *w, struct sweep *s, const struct prof_op *op)
+{
+    bool reads = read_waits(w, op);
+    if (reads && !s->reading)
+        s->read_since = s->last_call;
+    s->reading = reads;
+}
+
 static void spend_blocked(struct work *w, struct sweep *s, int64_t begin, int64_t end,
                           const struct prof_op *op)
 {
@@ -414,16 +421,14 @@ static void spend_blocked(struct work *w, struct sweep *s, int64_t begin, int64_
     s->blocked = false;
 }
 
-/* From `begin` to the call of an operation. Of time before a read, the last is what the library
- * takes to begin with it; what is longer is the program's before it wanted the value. Reads in a
- * row begin together: what follows the last one is launched by a program that has waited for it. */
+/* From `begin` to the call of an operation. The last PROF_BRIEF_NS before a read count as blocked:
+ * the library begins with it; what a gap has before those is the program's own work. Reads in a row
+ * begin together: what follows the last one is launched by a program that has waited for it. */
 static void spend_until_call(struct work *w, struct sweep *s, int64_t begin,
                              const struct prof_op *op)
 {
-    bool reads = read_waits(w, op), before = s->reading;
-    s->reading = reads;
-    s->asked = reads && !before ? s->last_call : s->asked;
-    if (reads == before) {
+    bool reads = read_waits(w, op);
+    if (reads == s->reading) {
         spend_host(w, s, begin, op->call, op);
     } else if (reads) {
         int64_t from = prof_max(begin, op->call - PROF_BRIEF_NS);
@@ -431,7 +436,7 @@ static void spend_until_call(struct work *w, struct sweep *s, int64_t begin,
         spend_blocked(w, s, from, op->call, op);
     } else {
         int64_t woken = prof_min(begin + AFTER_SYNC_NS, op->call);
-        s->stood = begin - s->asked;
+        s->stood = s->read_since ? begin - s->read_since : 0;
         spend_blocked(w, s, begin, woken, op);
         spend_host(w, s, woken, op->call, op);
     }
@@ -449,7 +454,6 @@ static void spend_idle(struct work *w, struct sweep *s, const struct prof_op *op
         spend(w, s, slice, op->call, end, op, op->shape);
         return;
     }
-    s->reading = false;
     int64_t there = arrival_of(s, op, begin, end);
     bool other = s->last_stream && s->last_stream != op->stream;
     if (there == begin)
@@ -561,6 +565,7 @@ static bool sweep_operation(struct work *w, const struct prof_op *op)
     s->last_shape = op->shape;
     s->last_launched = launched;
     s->last_thread = op->thread;
+    note_read(w, s, op);
     s->waited = false;
     s->last_call = op->call > s->last_call ? op->call : s->last_call;
     s->copying = op->call_duration;

@@ -238,7 +238,7 @@ bool prof_is_scalar_readback(const struct prof_shape *shape);
 struct prof_copies {
     int64_t count, bytes, sum_ns, alone_ns, call_ns;
     int64_t packable, awaited; /* of count: see prof_shape */
-    bool librarys;             /* some are a library's, on a thread that only copies */
+    bool by_library;           /* some are a library's, on a thread that only copies */
     int64_t catch_up_ns;       /* likewise; part of after[PROF_SLICE_LAUNCH] */
     int64_t python_ns;         /* see prof_shape.woken_brief_ns; 0 where it is not Python */
     int64_t alone[PROF_SLICES], before[PROF_SLICES], after[PROF_SLICES];

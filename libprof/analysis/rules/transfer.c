@@ -42,7 +42,7 @@ static void scalar_readback(struct prof_judge *judge)
         draft,
         ", each of which the host waits for before it goes on: the device is idle {idle_around_ns} "
         "around them, and they take {exposed_memcpy_ns} in which no kernel runs.");
-    if (!sums.librarys) /* else the waits are in no call that the replay could leave out */
+    if (!sums.by_library) /* else the waits are in no call that the replay could leave out */
         prof_mend(draft, (struct prof_edit){.shapes = prof_is_scalar_readback});
     prof_places(judge, draft, &sums.spots);
 }
@@ -76,7 +76,7 @@ static double half_bytes(const struct prof_judge *judge, double *fixed_ns)
 }
 
 /* Does a library copy it, on a thread of its own, for a program that launches on another? */
-static bool is_librarys(const struct prof_judge *judge, const struct prof_shape *shape)
+static bool is_copied_by_library(const struct prof_judge *judge, const struct prof_shape *shape)
 {
     return prof_facts_only_copies(judge->facts, shape->longest.thread);
 }
@@ -165,7 +165,7 @@ static bool is_staged_upload(const struct prof_judge *judge, const struct prof_s
 {
     return prof_is_upload(shape) && prof_host_memory(shape) == WIRE_MEMORY_PINNED &&
            shape->bytes > SMALL_BYTES && shape->idle_ns[PROF_SLICE_HOST] > 0 &&
-           is_librarys(judge, shape);
+           is_copied_by_library(judge, shape);
 }
 
 static int64_t staging_ns(const struct prof_shape *shape)
@@ -338,7 +338,7 @@ const struct prof_rule prof_rules_transfer[] = {
           .title = "Small values read back to decide what to do next",
           .fires = "At least ten D2H memcpys of at most 64 bytes, two or more a step (in Python "
                    "one), whose call waits or that the host waits for next. So it does for one "
-                   "that a library makes on a thread that only copies, where the program launches "
+                   "that XLA makes on a thread that only copies, where the program launches "
                    "nothing until it is done.",
           .why = "The host learns of the value only after all queued work, decides, and launches "
                  "anew: the device is idle for the whole way to the host and back.",
@@ -370,9 +370,8 @@ const struct prof_rule prof_rules_transfer[] = {
                        "long as starting: the least cost of a small copy with its call times the "
                        "best rate of a large one. At least twenty of them, and three a step, come "
                        "right after another one of the same direction, no kernel in between. Not "
-                       "uploads of at most 64 bytes by a thread that only copies: those are "
-                       "arguments that a library passes to its operators, and go with the "
-                       "launches.",
+                       "uploads of at most 64 bytes by a thread of XLA's that only copies: those "
+                       "are arguments that it passes to its operators, and go with the launches.",
               .why = "Every copy pays for its call and its start; below that size it pays for "
                      "hardly anything else.",
               .fix = "Pack what belongs to an iteration into one buffer and copy it "
@@ -393,9 +392,9 @@ const struct prof_rule prof_rules_transfer[] = {
     {.page = {.id = "pageable-copy",
               .title = "Memcpys from and to pageable memory",
               .fires = "Memcpys between pageable host memory and the device; or uploads of more "
-                       "than 64 KiB from page-locked memory by a thread that only copies, for "
-                       "which the device waits: a library has filled that memory from the "
-                       "program's. Not on devices that share the host's memory.",
+                       "than 64 KiB from page-locked memory by a thread of XLA's that only copies, "
+                       "for which the device waits: XLA has filled that memory from the program's. "
+                       "Not on devices that share the host's memory.",
               .why = "The driver copies pageable memory through a page-locked buffer of its own, "
                      "piece by piece; the call returns when the last piece is staged, so nothing "
                      "overlaps even if it is called asynchronous. A library with such a buffer of "
@@ -538,7 +537,7 @@ void prof_copies_add(const struct prof_judge *judge, struct prof_copies *sums,
         sums->before[i] = prof_add(sums->before[i], shape->idle_ns[i]);
         sums->after[i] = prof_add(sums->after[i], shape->after_ns[i]);
     }
-    sums->librarys |= is_librarys(judge, shape);
+    sums->by_library |= is_copied_by_library(judge, shape);
     sums->catch_up_ns = prof_add(sums->catch_up_ns, shape->catch_up_ns);
     sums->after[PROF_SLICE_LAUNCH] = prof_add(sums->after[PROF_SLICE_LAUNCH], shape->catch_up_ns);
     if (prof_is_python(judge))
