@@ -31,8 +31,8 @@ bool prof_facts_note_range(struct prof_facts *f, const struct prof_event_row *ro
     return prof_array_push(&f->compiles, one);
 }
 
-PROF_ORDER(by_thread_and_begin, struct prof_compile, PROF_ASCENDING(process),
-           PROF_ASCENDING(thread), PROF_ASCENDING(begin))
+PROF_ORDER(compiles_by_thread, struct prof_compile, PROF_ASCENDING(process), PROF_ASCENDING(thread),
+           PROF_ASCENDING(begin))
 
 /* Compiling within compiling is one. Returns how many are left of those in order. */
 static size_t join_stretches(struct prof_compile *all, size_t count)
@@ -52,7 +52,7 @@ static size_t join_stretches(struct prof_compile *all, size_t count)
 
 static bool join_compiles(struct prof_facts *f)
 {
-    prof_array_sort(&f->compiles, by_thread_and_begin);
+    prof_array_sort(&f->compiles, compiles_by_thread);
     f->compiles.count = join_stretches(f->compiles.data, f->compiles.count);
     for (size_t i = 0; i < f->compiles.count; i++) {
         struct prof_compile one = f->compiles.data[i];
@@ -60,7 +60,7 @@ static bool join_compiles(struct prof_facts *f)
         if (!prof_array_push(&f->process_compiles, one))
             return false;
     }
-    prof_array_sort(&f->process_compiles, by_thread_and_begin);
+    prof_array_sort(&f->process_compiles, compiles_by_thread);
     f->process_compiles.count = join_stretches(f->process_compiles.data, f->process_compiles.count);
     return true;
 }
@@ -140,7 +140,7 @@ const struct prof_compile *prof_facts_compile_before(const struct prof_facts *f,
     if (!row)
         return NULL;
     struct prof_compile last = {.process = row->process, .thread = own ? thread : 0, .begin = time};
-    PROF_FIND_FIRST(low, at, count, by_thread_and_begin(&all[at], &last) > 0);
+    PROF_FIND_FIRST(low, at, count, compiles_by_thread(&all[at], &last) > 0);
     return low && all[low - 1].process == row->process && all[low - 1].thread == last.thread
                ? &all[low - 1]
                : NULL;
