@@ -2,7 +2,8 @@
 """Programs whose host is the bottleneck, and two whose GPU is: what recording them costs.
 
     host_bound.py NAME [--seconds S] [--device cpu]     prints "step N ns, median M ns": the mean of an
-                                                        iteration, and the median of 40 such means
+                  [--turn FILE]                         iteration, and the median of 40 such means; FILE
+                                                        is locked before the device is used: one at a time
     host_bound.py NAME --turns [--seconds S]            rounds of S seconds, in turns with others
     host_bound.py --list
 
@@ -10,6 +11,8 @@ Each iteration is an NVTX range "step". Nothing but the program's own work is in
 read and nothing is synchronized, but where the program itself waits. Needs PyTorch; `jax` needs JAX.
 """
 import argparse
+import fcntl
+import os
 import statistics
 import time
 
@@ -160,6 +163,7 @@ def main():
     parser.add_argument("--list", action="store_true", help="names and what each does")
     parser.add_argument("--seconds", type=float, default=8, help="about how long the steps take")
     parser.add_argument("--device", default="cuda")
+    parser.add_argument("--turn", metavar="FILE", help="locked while it uses the device")
     parser.add_argument("--turns", action="store_true", help="turns.h")
     args = parser.parse_args()
     if args.list or not args.name:
@@ -167,6 +171,8 @@ def main():
             print(f"{name:10} {program.__doc__}")
         return
     import torch
+    if args.turn:
+        fcntl.flock(os.open(args.turn, os.O_CREAT | os.O_RDWR), fcntl.LOCK_EX)
     wait = torch.cuda.synchronize if args.device == "cuda" else lambda: None
     torch.manual_seed(1)
     step = PROGRAMS[args.name](torch, args.device)
