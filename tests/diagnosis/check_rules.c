@@ -426,6 +426,30 @@ START_TEST(a_librarys_occupancy_is_its_own)
 }
 END_TEST
 
+/* A million blocks of one warp: only where each is done at once is starting them the fault, and only
+ * then is it more than information. */
+START_TEST(tiny_blocks_take_their_start)
+{
+    struct scene s;
+    struct prof_findings findings;
+    scene_open(&s, "cuda", "gpu");
+    int64_t threads = _i == 2 ? 256 : 32, rounds = 200;
+    int config = scene_config(&s, "body", 132 * 32 * rounds, threads, 16);
+    for (int i = 0; i < STEPS; i++)
+        scene_kernel(&s, 0, config, rounds * (_i == 1 ? 6000 : 2500));
+    struct prof_capture *capture = scene_findings(&s, &findings);
+    const struct prof_finding *finding = finding_of(&findings, "low-occupancy");
+    ck_assert_int_eq(finding != NULL, _i < 2);
+    if (finding) {
+        bool tiny = _i == 0;
+        ck_assert_int_eq(strstr(finding->seen, "most of it to start") != NULL, tiny);
+        ck_assert_int_eq(finding->severity > PROF_SEVERITY_INFO, tiny);
+        ck_assert_int_eq(finding->bound_share > 0.9, tiny);
+    }
+    scene_done(capture, &findings);
+}
+END_TEST
+
 /* Phases whose iterations compile for a part of their time, and whether the rule is told, and how
  * severe it is: each limit from below and from above. Compiling leaves the device idle and nothing
  * else does but the calls. A severity goes by what is expected of it. */
@@ -649,7 +673,7 @@ CHECK_MAIN_LOOPS("rules", {it_speaks_on_the_fault_only, (int)program_count},
                  {the_devices_own_way_is_no_launching, 2}, {a_chain_is_paid_for_its_longer_way, 1},
                  {short_lived_threads_are_a_chain, 4}, {power_is_information, 2},
                  {a_kernels_start_stays, 2}, {causes_come_first, 2},
-                 {a_librarys_occupancy_is_its_own, 11}, {an_interpreters_way_is_launching, 2},
+                 {a_librarys_occupancy_is_its_own, 11}, {tiny_blocks_take_their_start, 3}, {an_interpreters_way_is_launching, 2},
                  {lost_work_is_not_idle_time, 4},
                  {damage_makes_no_nonsense, sizeof damages / sizeof damages[0]},
                  {every_rule_is_covered, 1})

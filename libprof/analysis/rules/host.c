@@ -515,8 +515,9 @@ const struct prof_rule prof_rules_host[] = {
                          "persistent_workers=True); torch.compile or torch.cuda.graph() "
                          "where it is Python between small operators.",
               .jax = "jax.jit around the whole step, of one shape, as each new one compiles; "
-                     "jax.lax.scan or jax.lax.fori_loop in place of a Python loop; jax.device_put "
-                     "of the next batch on a second thread.",
+                     "jax.vmap in place of a Python loop over pieces, jax.lax.scan or "
+                     "jax.lax.fori_loop where each needs the one before; jax.device_put of the "
+                     "next batch on a second thread.",
               .bound = "That idle time, with the 50 us after waits from which the host went to it, "
                        "at most as much again. In gaps that the host's work makes longer than "
                        "500 us and is most of, also the launch that ends them.",

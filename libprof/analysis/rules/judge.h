@@ -177,7 +177,8 @@ bool prof_advise(struct prof_judge *judge, struct prof_draft *draft, enum prof_a
 /* By how much recording may have lengthened the time in which a device waits for the host, within
  * the phase: measured or estimated (prof_overhead), else by counted events. */
 struct prof_recording_delay {
-    double least_ns, most_ns;
+    double least_ns, likely_ns, most_ns;
+    bool counted;   /* neither measured nor estimated */
     double host_ns; /* what the host takes for those events without recording; 0 = not counted */
     double events;  /* calls and ranges, likewise */
     bool operators; /* PyTorch named its operators, among the ranges that were counted */

@@ -210,12 +210,38 @@ static void tail_effect(struct prof_judge *judge)
 #define EMPTY_ROUND 0.2
 #define LATENCY_CONFIDENCE 0.4 /* x the threads that are missing */
 
+#define SHORT_BLOCK_NS 5000
+#define LARGEST_BLOCK 1024
+
+/* How long a block takes where a unit holds no more of them for their number alone and there are ten
+ * rounds or more; 0 = not so. */
+static double tiny_block_ns(const struct prof_judge *judge, const struct prof_shape *shape)
+{
+    struct prof_occupancy occupancy;
+    double rounds = rounds_of(judge, shape);
+    return rounds >= 10 && occupancy_of(judge, shape, &occupancy) &&
+                   occupancy.limit == PROF_LIMIT_BLOCKS
+               ? (double)shape->sum_ns / (double)shape->count / rounds
+               : 0;
+}
+
+/* Blocks of a warp or two, done after a few us: starting and ending them takes most of that, and a
+ * block of all threads that there can be is started once for so many of them. */
+static bool starts_tiny_blocks(const struct prof_judge *judge, const struct prof_shape *shape)
+{
+    double ns = tiny_block_ns(judge, shape);
+    return ns > 0 && ns < SHORT_BLOCK_NS;
+}
+
 static double part_latency(const struct prof_judge *judge, const struct prof_shape *shape)
 {
     struct prof_occupancy occupancy;
     if (!occupancy_of(judge, shape, &occupancy) || occupancy.share >= LOW ||
         prof_name_is_library(shape->config->name))
         return 0;
+    if (starts_tiny_blocks(judge, shape))
+        return fmin(1 - (double)prof_config_threads(shape->config) / LARGEST_BLOCK,
+                    below_roof(judge, shape));
     if (part_last_round(judge, shape) >= EMPTY_ROUND)
         return 0; /* more blocks a unit are fewer rounds: one fault, reported once */
     /* GPA: hiding latency gains a factor of 2 at most; n times the threads a factor of n */
@@ -226,6 +252,8 @@ static double part_latency(const struct prof_judge *judge, const struct prof_sha
 static double part_missing(const struct prof_judge *judge, const struct prof_shape *shape)
 {
     struct prof_occupancy occupancy;
+    if (starts_tiny_blocks(judge, shape))
+        return 1;
     return occupancy_of(judge, shape, &occupancy) ? 1 - occupancy.share : 0;
 }
 
@@ -252,6 +280,11 @@ static void low_occupancy(struct prof_judge *judge)
              "({registers|register|registers} a thread); {kernel_ns} in such kernels.",
              prof_short_name(prof_shape_name(hits.worst)).text,
              prof_occupancy_limit_text(worst.limit));
+    if (starts_tiny_blocks(judge, hits.worst)) {
+        prof_number(draft, "block_ns", tiny_block_ns(judge, hits.worst), PROF_NUMBER_NS);
+        prof_say(draft, " A block takes {block_ns}, most of it to start: make blocks larger, or give "
+                        "each more to do.");
+    }
     claim_hits(judge, draft, &hits);
 }
 
@@ -384,19 +417,23 @@ const struct prof_rule prof_rules_kernel[] = {
                   "and compilers, by their names: their registers are not the program's.",
               .why = "Few resident threads hide little latency. It does no harm where the kernel "
                      "is near a roof all the same.",
-              .fix = "Lower what limits the kernel: registers, shared memory, or the "
-                     "block size.",
+              .fix = "Lower what limits the kernel: registers or shared memory. Where it is the "
+                     "number of blocks: larger blocks, or more to do for each.",
               .cuda = "__launch_bounds__(threads, blocks) at the kernel, or nvcc "
                       "-maxrregcount=N; smaller __shared__ arrays; cudaFuncSetAttribute "
                       "with cudaFuncAttributePreferredSharedMemoryCarveout.",
               .opencl = "__attribute__((reqd_work_group_size(x, y, z))) at the kernel; "
                         "smaller __local arrays.",
-              .pytorch = "Triton kernels: num_warps, num_stages, smaller blocks; "
+              .pytorch = "Triton kernels: num_warps, num_stages, another BLOCK; "
                          "torch.compile(mode=\"max-autotune\").",
               .bound = "The kernels' time alone, less what they take to start, x (1 - occupancy), "
-                       "half of it at most: hiding latency gains a factor of two. Not more than a "
-                       "roof leaves that memory or counted arithmetic hits.",
-              .limits = "Theoretical occupancy only; its confidence is low: 0.4 x (1 - occupancy).",
+                       "half of it at most: hiding latency gains a factor of two. Of blocks that "
+                       "take less than 5 us, ten rounds of them or more, of which a unit holds no "
+                       "more for their number alone: x (1 - threads of a block / 1,024), for "
+                       "starting them is most of it. Not more than a roof leaves that memory or "
+                       "counted arithmetic hits.",
+              .limits = "Theoretical occupancy only; its confidence is low: 0.4 x (1 - occupancy), "
+                        "0.4 for such blocks.",
               .needs = "kernels with registers and shared memory, CUDA device attributes"},
      .judge = low_occupancy},
     {.judge = NULL},
