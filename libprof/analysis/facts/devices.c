@@ -77,9 +77,12 @@ static void sum_compiles(struct prof_facts *f, const struct reach *reach)
 /* The calls lie by thread: which devices each means is computed once. */
 static void sum_calls(struct prof_facts *f, const struct reach *reach, bool *means)
 {
-    for (size_t i = 0; i < f->calls.count; i++) {
+    const struct prof_call *last = NULL;
+    for (size_t at = 0, i; prof_facts_next_item(f, &f->phase_calls, f->calls.count, &at, &i);) {
         const struct prof_call *call = &f->calls.data[i];
-        for (uint32_t d = 0; d < f->devices.count && (!i || call->thread != call[-1].thread); d++)
+        bool other = !last || call->thread != last->thread;
+        last = call;
+        for (uint32_t d = 0; d < f->devices.count && other; d++)
             means[d] = reaches(f, reach, call->thread, d);
         if (!prof_facts_called(f, call->start) ||
             (prof_call_builds(call) && prof_facts_compile_at(f, call->thread, call->start)))
@@ -243,40 +246,54 @@ bool prof_facts_ways(struct prof_facts *f, bool floors)
 #define BY_CHOICE 2
 #define MOST_MHZ 1000000 /* no clock runs that fast: damaged */
 
-static bool add_clock_sample(void *user, sqlite3_stmt *row)
+static bool add_clock_reading(void *user, sqlite3_stmt *row)
 {
     struct prof_facts *f = user;
-    int64_t start = prof_column_int(row, 1), mhz = prof_column_int(row, 2);
-    int64_t most = prof_column_int(row, 3), reasons = prof_column_int(row, 4);
     const struct prof_device *device = prof_device(f->capture, prof_column_id(row, 0));
     const uint64_t *at = device ? prof_map_get(&f->device_index, (uint64_t)device->physical) : NULL;
-    if (!at || !prof_facts_has(f, start))
-        return true;
-    struct prof_clock_facts *clocks = &f->devices.data[*at].clocks;
-    int64_t lowering = reasons > 0 ? reasons & ~(int64_t)(IDLES | BY_CHOICE) : 0;
+    return !at || prof_array_push(&f->clocks, (struct prof_clock_reading){
+                                                  .device = (uint32_t)*at,
+                                                  .start = prof_column_int(row, 1),
+                                                  .mhz = prof_column_int(row, 2),
+                                                  .most_mhz = prof_column_int(row, 3),
+                                                  .reasons = prof_column_int(row, 4),
+                                              });
+}
+
+enum prof_status prof_facts_read_clocks(struct prof_facts *f, struct prof_error *err)
+{
+    return prof_scan(f->capture,
+                     "SELECT device, start, sm_mhz, sm_max_mhz, reasons FROM device_clock",
+                     add_clock_reading, f, err);
+}
+
+static void add_clock_sample(struct prof_clock_facts *clocks, const struct prof_clock_reading *one)
+{
+    int64_t lowering = one->reasons > 0 ? one->reasons & ~(int64_t)(IDLES | BY_CHOICE) : 0;
     clocks->samples++;
     clocks->lowered += lowering != 0;
     clocks->reasons |= lowering;
-    bool told = mhz > 0 && mhz < MOST_MHZ && most > 0 && most < MOST_MHZ;
-    if (!told || (reasons > 0 && reasons & IDLES))
-        return true;
+    bool told =
+        one->mhz > 0 && one->mhz < MOST_MHZ && one->most_mhz > 0 && one->most_mhz < MOST_MHZ;
+    if (!told || (one->reasons > 0 && one->reasons & IDLES))
+        return;
     clocks->working++;
-    clocks->mhz += (double)mhz; /* sums until all samples are read */
-    clocks->max_mhz += (double)most;
-    return true;
+    clocks->mhz += (double)one->mhz; /* sums until all samples are read */
+    clocks->max_mhz += (double)one->most_mhz;
 }
 
-enum prof_status prof_facts_clocks(struct prof_facts *f, struct prof_error *err)
+void prof_facts_clocks(struct prof_facts *f)
 {
-    enum prof_status status =
-        prof_scan(f->capture, "SELECT device, start, sm_mhz, sm_max_mhz, reasons FROM device_clock",
-                  add_clock_sample, f, err);
+    for (size_t at = 0, i; prof_facts_next_item(f, &f->phase_clocks, f->clocks.count, &at, &i);) {
+        const struct prof_clock_reading *one = &f->clocks.data[i];
+        if (prof_facts_has(f, one->start))
+            add_clock_sample(&f->devices.data[one->device].clocks, one);
+    }
     for (size_t i = 0; i < f->devices.count; i++) {
         struct prof_clock_facts *clocks = &f->devices.data[i].clocks;
         clocks->mhz = clocks->working ? clocks->mhz / (double)clocks->working : NAN;
         clocks->max_mhz = clocks->working ? clocks->max_mhz / (double)clocks->working : NAN;
     }
-    return status;
 }
 
 /* ---- work without a record ------------------------------------------------------------------- */

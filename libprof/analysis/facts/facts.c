@@ -8,6 +8,7 @@
 #include "libprof/analysis/roofline.h"
 #include "libprof/base/saturate.h"
 #include "libprof/gpu/collective_name.h"
+#include "libprof/gpu/names.h"
 #include "libprof/wire/command.h"
 #include "libprof/wire/memory.h"
 
@@ -582,8 +583,25 @@ static void clear_phase(struct prof_facts *f)
     prof_map_clear(&f->launchers);
 }
 
+static bool note_operators(struct prof_facts *f)
+{
+    f->is_operator = calloc(f->range_texts.list.count + 1, sizeof *f->is_operator);
+    for (size_t i = 0; f->is_operator && i < f->range_texts.list.count; i++) {
+        const char *text = f->range_texts.list.data[i];
+        f->is_operator[i] = text && prof_range_name_is_operator(text);
+        f->has_operators |= f->is_operator[i];
+    }
+    return f->is_operator != NULL;
+}
+
 enum prof_status prof_facts_phase(struct prof_facts *f, size_t phase, struct prof_error *err)
 {
+    if (!f->is_operator) {
+        PROF_TRY(prof_facts_read_clocks(f, err));
+        PROF_TRY(prof_facts_read_cupti(f, err));
+        if (!note_operators(f))
+            return prof_out_of_memory(err);
+    }
     clear_phase(f);
     f->phase = &f->phases.list.data[phase];
     f->begin = f->phase->begin;
@@ -592,8 +610,8 @@ enum prof_status prof_facts_phase(struct prof_facts *f, size_t phase, struct pro
     f->steps = f->phase->iterations.source == PROF_ITERATION_RUN ? 0 : f->phase->iterations.steady;
     if (!prof_facts_waterfall(f) || !prof_facts_devices(f))
         return prof_out_of_memory(err);
-    PROF_TRY(prof_overhead_estimate(f, &f->phases.list.data[phase], err));
-    return prof_facts_clocks(f, err);
+    prof_facts_clocks(f);
+    return prof_overhead_estimate(f, &f->phases.list.data[phase], err);
 }
 
 static enum prof_status load_facts(struct prof_facts *f, struct prof_capture *capture,
@@ -652,11 +670,15 @@ void prof_facts_free(struct prof_facts *f)
 {
     free(f->kept);
     prof_phases_free(&f->phases);
+    prof_facts_free_index(f);
     prof_array_free(&f->recorded);
     prof_array_free(&f->pauses);
     prof_sampled_free(&f->sampled);
     prof_range_index_close(&f->ranges);
     prof_texts_free(&f->range_texts);
+    free(f->is_operator);
+    prof_array_free(&f->clocks);
+    prof_array_free(&f->cupti);
     for (enum prof_op_kind kind = PROF_OP_KERNEL; kind <= PROF_OP_GRAPH; kind++)
         prof_array_free(&f->ops[kind]);
     prof_array_free(&f->places);

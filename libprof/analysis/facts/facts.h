@@ -213,6 +213,23 @@ struct prof_compile {
     uint32_t thread; /* that began it */
 };
 
+/* A reading of a device's clocks, and time that CUPTI took from a thread. */
+struct prof_clock_reading {
+    int64_t start, mhz, most_mhz, reasons;
+    uint32_t device; /* index into facts.devices */
+};
+struct prof_cupti_time {
+    int64_t start, duration;
+    uint32_t thread;
+};
+
+/* Things by phase: indexes into an array of the facts, in rising order. A phase has what happened
+ * in its analysed intervals or while its host launched; a thing may belong to several phases. */
+struct prof_phase_items {
+    size_t *first; /* by phase, index into items; one more than there are phases; NULL = no index */
+    uint32_t *items;
+};
+
 struct prof_facts {
     struct prof_capture *capture;
     int64_t begin_ns, end_ns;       /* of what was selected */
@@ -252,6 +269,15 @@ struct prof_facts {
     bool impossible;     /* those are more than any run can have: damaged, nothing is judged */
 
     struct prof_phases phases; /* what repeats */
+    /* Read once for all phases, with the first one: */
+    bool *is_operator; /* of range_texts, by number: it is one of PyTorch's */
+    bool has_operators;
+    PROF_ARRAY(struct prof_clock_reading) clocks;
+    PROF_ARRAY(struct prof_cupti_time) cupti;
+    /* Of operations (kernels first, then those of the next kind) and what lies in the arrays; see
+     * prof_facts_index_phases. */
+    struct prof_phase_items phase_ops, phase_calls, phase_lifetimes, phase_ranges, phase_clocks,
+        phase_cupti;
     /* The phase that the shapes, devices and what follows are about: see prof_facts_phase. */
     const struct prof_phase *phase;
     int64_t begin, end; /* of it */
@@ -323,7 +349,9 @@ bool prof_facts_ways(struct prof_facts *facts, bool floors); /* before any phase
 bool prof_facts_waterfall(struct prof_facts *facts);
 bool prof_facts_devices(struct prof_facts *facts); /* after the waterfall */
 enum prof_status prof_facts_missing(struct prof_facts *facts, struct prof_error *err);
-enum prof_status prof_facts_clocks(struct prof_facts *facts, struct prof_error *err);
+enum prof_status prof_facts_read_clocks(struct prof_facts *facts, struct prof_error *err);
+enum prof_status prof_facts_read_cupti(struct prof_facts *facts, struct prof_error *err);
+void prof_facts_clocks(struct prof_facts *facts); /* of the phase */
 
 /* The i-th operation of a kind, in order of start. */
 static inline struct prof_op prof_facts_op(const struct prof_facts *facts, enum prof_op_kind kind,
@@ -352,6 +380,7 @@ struct prof_op_walk {
         size_t at;
         struct prof_op op; /* the one before it, which was returned */
     } of[PROF_OP_GRAPH + 1];
+    size_t items;           /* of phase_ops, visited so far */
     enum prof_op_kind kind; /* of the next operation, if that starts before `until` */
     int64_t until;
 };
@@ -359,6 +388,22 @@ struct prof_op_walk {
 void prof_facts_seek(const struct prof_facts *facts, struct prof_op_walk *walk, int64_t time);
 const struct prof_op *prof_facts_next(const struct prof_facts *facts, struct prof_op_walk *walk,
                                       enum prof_op_kind *kind);
+
+/* ---- what belongs to a phase (phase_items.c) ------------------------------------------------- */
+
+/* Index the operations, calls and other things by phase. After that the walks below visit only
+ * what may belong to the phase of the facts, not the whole capture: for code that visits one phase
+ * after the other. Does nothing where there is one phase. False: out of memory. */
+bool prof_facts_index_phases(struct prof_facts *facts);
+void prof_facts_free_index(struct prof_facts *facts);
+
+/* The next thing that may belong to the phase of the facts: *item is an index below `count`, which
+ * is how many there are in all. Start with *at = 0. False at the end. */
+bool prof_facts_next_item(const struct prof_facts *facts, const struct prof_phase_items *of,
+                          size_t count, size_t *at, size_t *item);
+/* The next such operation, as prof_facts_next; NULL at the end. */
+const struct prof_op *prof_facts_next_in_phase(const struct prof_facts *facts,
+                                               struct prof_op_walk *walk, enum prof_op_kind *kind);
 
 /* The calls of a thread; *count of them from the returned one on. */
 const struct prof_call *prof_facts_calls(const struct prof_facts *facts, uint32_t thread,

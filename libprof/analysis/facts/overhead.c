@@ -358,16 +358,18 @@ static void count_others(const struct prof_facts *f, const struct costs *costs, 
 static bool count_ranges(struct prof_facts *f, uint32_t thread, struct counted *c)
 {
     const struct prof_range_thread *of = prof_range_thread(&f->ranges, thread);
-    for (size_t i = 0; of && i < of->lanes.count; i++) {
+    const struct prof_range_node *nodes = f->ranges.nodes.data;
+    const struct prof_intervals *host = &f->phase->host;
+    for (size_t i = 0; of && host->count && i < of->lanes.count; i++) {
         const struct prof_range_lane *lane = &of->lanes.data[i];
-        for (size_t k = 0; k < lane->count; k++)
+        int64_t end = host->data[host->count - 1].end;
+        size_t k;
+        PROF_FIND_FIRST(k, at, lane->count, nodes[lane->nodes[at]].begin >= host->data[0].begin);
+        for (; k < lane->count && nodes[lane->nodes[k]].begin < end; k++)
             c->events[PROF_CEILING_RECORD_RANGE] +=
-                prof_facts_called(f, f->ranges.nodes.data[lane->nodes[k]].begin);
+                prof_facts_called(f, nodes[lane->nodes[k]].begin);
     }
-    for (size_t i = 0; i < f->range_texts.list.count; i++)
-        if (f->range_texts.list.data[i] && prof_range_name_is_operator(f->range_texts.list.data[i]))
-            return false;
-    return true;
+    return !f->has_operators;
 }
 
 /* Its index; UINT32_MAX: none has operations. */
@@ -411,24 +413,38 @@ static double sum_costs(const struct costs *costs, const struct counted *c, doub
     return sum;
 }
 
-/* Time that CUPTI says it took from the thread: buffers, and what it changed in device code. */
-static enum prof_status sum_cupti(struct prof_facts *f, const struct counted *c, double *ns,
-                                  struct prof_error *err)
+/* Buffers of CUPTI's, and what it changed in device code. */
+static bool add_cupti_time(void *user, sqlite3_stmt *row)
 {
-    sqlite3_stmt *row;
-    PROF_TRY(prof_query(f->capture,
-                        "SELECT start, duration, kind FROM overhead WHERE thread=?1 AND "
-                        "duration>0",
-                        &row, err));
-    sqlite3_bind_int64(row, 1, c->thread);
-    while (prof_row(row)) {
-        int kind = sqlite3_column_int(row, 2);
-        bool ours = kind == WIRE_OVERHEAD_FLUSH || kind == WIRE_OVERHEAD_INSTRUMENTATION ||
-                    kind == WIRE_OVERHEAD_RESOURCE || kind == WIRE_OVERHEAD_BUFFER_REQUEST;
-        if (ours && prof_facts_called(f, sqlite3_column_int64(row, 0)))
-            *ns += (double)sqlite3_column_int64(row, 1);
+    struct prof_facts *f = user;
+    int kind = sqlite3_column_int(row, 3);
+    bool ours = kind == WIRE_OVERHEAD_FLUSH || kind == WIRE_OVERHEAD_INSTRUMENTATION ||
+                kind == WIRE_OVERHEAD_RESOURCE || kind == WIRE_OVERHEAD_BUFFER_REQUEST;
+    return !ours || prof_array_push(&f->cupti, (struct prof_cupti_time){
+                                                   .start = sqlite3_column_int64(row, 0),
+                                                   .duration = sqlite3_column_int64(row, 1),
+                                                   .thread = (uint32_t)prof_column_id(row, 2),
+                                               });
+}
+
+enum prof_status prof_facts_read_cupti(struct prof_facts *f, struct prof_error *err)
+{
+    return prof_scan(f->capture,
+                     "SELECT start, duration, thread, kind FROM overhead WHERE duration > 0 AND "
+                     "thread BETWEEN 0 AND 4294967295",
+                     add_cupti_time, f, err);
+}
+
+/* Time that CUPTI says it took from the thread. */
+static double sum_cupti(const struct prof_facts *f, const struct counted *c)
+{
+    double ns = 0;
+    for (size_t at = 0, i; prof_facts_next_item(f, &f->phase_cupti, f->cupti.count, &at, &i);) {
+        const struct prof_cupti_time *one = &f->cupti.data[i];
+        ns += one->thread == c->thread && prof_facts_called(f, one->start) ? (double)one->duration
+                                                                           : 0;
     }
-    return prof_query_end(f->capture, row, err);
+    return ns;
 }
 
 /* Where single iterations are out of line, as on a busy machine, the others are meant; where they
@@ -455,9 +471,7 @@ enum prof_status prof_overhead_estimate(struct prof_facts *f, struct prof_phase 
     if (status || isnan(costs.ns[PROF_CEILING_RECORD_LAUNCH]) || !count_events(f, &costs, &c))
         return status;
     const int64_t *slices = f->devices.data[c.device].slice_ns;
-    double cupti = 0, added = sum_costs(&costs, &c, &events);
-    PROF_TRY(sum_cupti(f, &c, &cupti, err));
-    added += cupti;
+    double added = sum_costs(&costs, &c, &events) + sum_cupti(f, &c);
     for (int i = PROF_SLICE_SYNC; i <= PROF_SLICE_HOST; i++)
         idle += (double)slices[i];
     busy_wait = fmax(c.waits_ns - (double)slices[PROF_SLICE_SYNC], 0); /* while the device works */

@@ -531,8 +531,6 @@ static bool sweep_operation(struct work *w, const struct prof_op *op)
     struct sweep *s = &w->sweeps[shape->device];
     int64_t end = op->start + op->duration;
     bool launched = !w->seen && prof_facts_launched(w->facts, op);
-    if (op->start >= w->facts->end) /* only its launch is the phase's */
-        return !launched || count_launched(w, s, op);
     pass_intervals(w, s, op->start);
     if (is_between_pieces(w, s, op->start))
         s->done = s->done > op->start ? s->done : op->start;
@@ -593,6 +591,24 @@ static bool finish_device_sweep(struct work *w, struct sweep *s)
     return ok;
 }
 
+/* Counts the operations that the phase launched and that start after its end. */
+static bool count_started_later(struct work *w)
+{
+    struct prof_facts *f = w->facts;
+    struct prof_op_walk walk = {0};
+    const struct prof_op *op;
+    enum prof_op_kind kind;
+    bool ok = true;
+    prof_facts_seek(f, &walk, f->end);
+    while (ok && (op = prof_facts_next_in_phase(f, &walk, &kind)) &&
+           op->start < f->phase->device_end) {
+        struct sweep *s = &w->sweeps[f->shapes.data[op->shape].device];
+        if (op->start >= f->end && prof_facts_launched(f, op))
+            ok = count_launched(w, s, op);
+    }
+    return ok;
+}
+
 static bool sweep_devices(struct work *w)
 {
     struct prof_facts *f = w->facts;
@@ -610,10 +626,10 @@ static bool sweep_devices(struct work *w)
         begin_row(&w->sweeps[i]);
     }
     ok = ok && !failed;
-    int64_t end = f->end > f->phase->device_end ? f->end : f->phase->device_end;
     prof_facts_seek(f, &walk, f->begin);
-    while (ok && (op = prof_facts_next(f, &walk, &kind)) && op->start < end)
+    while (ok && (op = prof_facts_next(f, &walk, &kind)) && op->start < f->end)
         ok = sweep_operation(w, op);
+    ok = ok && (w->seen || count_started_later(w));
     for (size_t i = 0; w->sweeps && i < f->devices.count; i++)
         ok = finish_device_sweep(w, &w->sweeps[i]) && ok;
     free(w->sweeps);

@@ -180,14 +180,17 @@ static bool replay_all(struct prof_judge *judge)
     return ok;
 }
 
-/* What the rule was seen to cost another device in the same phase; NULL = nothing yet. */
+/* What the rule was seen to cost another device in the same phase; NULL = nothing yet. The rows of
+ * a phase come one after the other. */
 static struct prof_finding *told_of_another(const struct prof_findings *result,
                                             const struct prof_finding *finding)
 {
-    for (size_t i = 0; finding->devices && i < result->count; i++) {
-        if (result->rows[i].rule == finding->rule && result->rows[i].phase == finding->phase &&
-            prof_compare_subjects(&result->rows[i], finding) == 0)
-            return &result->rows[i];
+    for (size_t i = result->count; finding->devices && i--;) {
+        struct prof_finding *row = &result->rows[i];
+        if (row->phase != finding->phase)
+            break;
+        if (row->rule == finding->rule && prof_compare_subjects(row, finding) == 0)
+            return row;
     }
     return NULL;
 }
@@ -325,7 +328,7 @@ static bool publish(struct prof_judge *judge, struct prof_findings *result)
     struct prof_recording_delay *recorded = calloc(f->devices.count + 1, sizeof *recorded);
     bool ok = open_purse(&purse, f) && recorded;
     for (uint32_t d = 0; ok && d < f->devices.count; d++)
-        ok = prof_recorded_on(judge, d, &recorded[d]);
+        prof_recorded_on(judge, d, &recorded[d]);
     struct prof_finding *rows =
         realloc(result->rows, (result->count + judge->drafts.count + 1) * sizeof *result->rows);
     result->rows = rows ? rows : result->rows;
@@ -455,15 +458,18 @@ static enum prof_status find_in_phase(struct prof_judge *judge, size_t phase,
 static enum prof_status judge_phases(struct prof_judge *judge, struct prof_findings *result,
                                      struct prof_error *err)
 {
-    const struct prof_phases *phases = &judge->facts->phases;
-    enum prof_status status = find_in_phase(judge, phases->main, result, err);
+    struct prof_facts *facts = (struct prof_facts *)(uintptr_t)judge->facts;
+    const struct prof_phases *phases = &facts->phases;
+    enum prof_status status = prof_facts_index_phases(facts) ? PROF_OK : prof_out_of_memory(err);
+    if (!status)
+        status = find_in_phase(judge, phases->main, result, err);
     for (size_t p = 0; !status && p < phases->list.count; p++) {
         if (p != phases->main)
             status = find_in_phase(judge, p, result, err);
     }
-    drop_idle_waterfalls(result, judge->facts->devices.count);
+    drop_idle_waterfalls(result, facts->devices.count);
     if (!status && phases->list.count > 1)
-        status = prof_facts_phase((struct prof_facts *)(uintptr_t)judge->facts, phases->main, err);
+        status = prof_facts_phase(facts, phases->main, err);
     return status;
 }
 
@@ -510,6 +516,8 @@ enum prof_status prof_judge_facts(struct prof_capture *capture, const struct pro
     result->abstentions = judge.abstentions.data;
     result->abstention_count = judge.abstentions.count;
     free_drafts(&judge);
+    free(judge.remedies);
+    free(judge.roles);
     prof_map_free(&judge.roof_index);
     prof_roofline_free(&roofs);
     prof_ranks_free(&ranks);

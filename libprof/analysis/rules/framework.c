@@ -80,22 +80,25 @@ static bool is_about(const struct remedy *remedy, const char *name)
                                    : !strncmp(name, remedy->range, strlen(remedy->range));
 }
 
-/* By number of a text of the ranges, 1 + the remedy; NULL = there is none for any of them. */
-static unsigned char *find_remedies(const struct prof_facts *f)
+/* Of the texts of ranges, once for all phases. */
+static void find_remedies(struct prof_judge *judge)
 {
-    unsigned char *of_text = NULL;
+    const struct prof_facts *f = judge->facts;
+    judge->knows_remedies = true;
     for (size_t i = 0; i < f->range_texts.list.count; i++) {
         const char *text = f->range_texts.list.data[i];
         for (size_t k = 0; text && k < REMEDIES; k++) {
             if (!is_about(&remedies[k], text))
                 continue;
-            of_text = of_text ? of_text : calloc(f->range_texts.list.count, 1);
-            if (!of_text)
-                return NULL;
-            of_text[i] = (unsigned char)(k + 1);
+            if (!judge->remedies)
+                judge->remedies = calloc(f->range_texts.list.count, 1);
+            if (!judge->remedies) {
+                judge->failed = true;
+                return;
+            }
+            judge->remedies[i] = (unsigned char)(k + 1);
         }
     }
-    return of_text;
 }
 
 /* `x[mask]` is an operator around the one that waits: both go. */
@@ -224,7 +227,7 @@ static void sum_operations(struct makers *m)
     struct prof_op_walk walk = {0};
     const struct prof_op *op;
     enum prof_op_kind kind;
-    while ((op = prof_facts_next(f, &walk, &kind)))
+    while ((op = prof_facts_next_in_phase(f, &walk, &kind)))
         if (f->shapes.data[op->shape].device == m->judge->device_index &&
             op->call != PROF_UNKNOWN && prof_facts_called(f, op->call))
             sum_operation(m, op, kind);
@@ -244,7 +247,8 @@ static int64_t operations_beside(const struct makers *m, size_t remedy)
 
 static void sum_host(const struct prof_facts *f, const unsigned char *of_text, struct use *uses)
 {
-    for (size_t i = 0; i < f->ranges.nodes.count; i++) {
+    size_t count = f->ranges.nodes.count;
+    for (size_t at = 0, i; prof_facts_next_item(f, &f->phase_ranges, count, &at, &i);) {
         const struct prof_range_node *node = &f->ranges.nodes.data[i];
         unsigned char number = of_text[node->group];
         if (number && remedies[number - 1].what == PROF_ADVICE_HOST &&
@@ -300,17 +304,18 @@ static void advise(struct prof_judge *judge, struct prof_draft *draft, const str
 bool prof_advise(struct prof_judge *judge, struct prof_draft *draft, enum prof_advice what)
 {
     const struct prof_facts *f = judge->facts;
-    unsigned char *of_text = find_remedies(f);
-    struct makers m = {.judge = judge, .of_text = of_text, .what = what};
+    if (!judge->knows_remedies)
+        find_remedies(judge);
+    struct makers m = {.judge = judge, .of_text = judge->remedies, .what = what};
     size_t best = REMEDIES;
-    if (!of_text)
+    if (!judge->remedies)
         return false;
     if (what == PROF_ADVICE_WAITS) {
         m.goes_ns = calloc(f->shapes.count * REMEDIES + 1, sizeof *m.goes_ns);
         judge->failed |= !m.goes_ns;
     }
     if (what == PROF_ADVICE_HOST)
-        sum_host(f, of_text, m.uses);
+        sum_host(f, m.of_text, m.uses);
     else
         sum_operations(&m);
     for (size_t k = 0; k < REMEDIES; k++)
@@ -322,6 +327,5 @@ bool prof_advise(struct prof_judge *judge, struct prof_draft *draft, enum prof_a
     prof_map_free(&m.all);
     prof_map_free(&m.made);
     free(m.goes_ns);
-    free(of_text);
     return best < REMEDIES;
 }

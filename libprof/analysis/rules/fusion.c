@@ -219,7 +219,7 @@ static bool read_neighbours(const struct prof_judge *judge, const struct kernel_
     const struct prof_op *op;
     enum prof_op_kind kind;
     bool ok = true;
-    while (ok && (op = prof_facts_next(f, &walk, &kind))) {
+    while (ok && (op = prof_facts_next_in_phase(f, &walk, &kind))) {
         if (f->shapes.data[op->shape].device != judge->device_index || !prof_facts_launched(f, op))
             continue;
         if (passes(f, op, kind))
@@ -299,7 +299,8 @@ static bool find_chains(struct prof_judge *judge, struct chains *all)
     enum prof_op_kind kind;
     *all = (struct chains){.saved = calloc(f->shapes.count + 1, sizeof *all->saved),
                            .failed = !classes || !read_neighbours(judge, classes, &neighbours)};
-    while (classes && all->saved && !all->failed && (op = prof_facts_next(f, &walk, &kind))) {
+    while (classes && all->saved && !all->failed &&
+           (op = prof_facts_next_in_phase(f, &walk, &kind))) {
         if (f->shapes.data[op->shape].device != judge->device_index || !prof_facts_launched(f, op))
             continue;
         if (chain.links.count && chain.streams && passes(f, op, kind))

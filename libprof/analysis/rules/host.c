@@ -31,7 +31,8 @@ static struct churn find_churn(const struct prof_judge *judge)
     struct churn freed = {0}, kept = {.kept = true};
     const struct prof_intervals *host = &f->phase->host;
     int64_t end = host->count ? host->data[host->count - 1].end : 0;
-    for (size_t i = 0; i < f->lifetimes.count; i++) {
+    size_t count = f->lifetimes.count;
+    for (size_t at = 0, i; prof_facts_next_item(f, &f->phase_lifetimes, count, &at, &i);) {
         const struct prof_lifetime *l = &f->lifetimes.data[i];
         struct churn *churn = l->end > end ? &kept : &freed;
         if (!prof_facts_called(f, l->start) || l->kind == WIRE_MEMORY_PINNED ||

@@ -41,6 +41,11 @@ struct prof_judge {
     const struct prof_memory_profile *memory; /* who allocates */
     const struct prof_stalls *stalls;         /* empty without --stalls */
     bool has_stacks;                          /* they were recorded */
+    /* By number of a range's text, for all phases: 1 + its remedy (framework.c; no array: none has
+     * one), and its role (needless.c). */
+    unsigned char *remedies, *roles;
+    bool knows_remedies;
+    bool names_needless; /* some roles are those of operators that may be needless */
     const struct prof_rule *rule;
     PROF_ARRAY(struct prof_draft) drafts;
     PROF_ARRAY(struct prof_abstention) abstentions;
@@ -184,13 +189,12 @@ struct prof_recording_delay {
     bool operators; /* PyTorch named its operators, among the ranges that were counted */
 };
 /* What recording the counted calls and ranges of the threads that launch on a device takes, were
- * nothing of it hidden. `stacks`: they were recorded. False: out of memory. */
-bool prof_recorded_events(const struct prof_facts *facts, uint32_t device, bool stacks,
+ * nothing of it hidden. `stacks`: they were recorded. */
+void prof_recorded_events(const struct prof_facts *facts, uint32_t device, bool stacks,
                           struct prof_recording_delay *sum);
 /* What recording is likely to add to one call, ns. */
 double prof_recorded_call_ns(const struct prof_judge *judge);
-/* False: out of memory. */
-bool prof_recorded_on(const struct prof_judge *judge, uint32_t device,
+void prof_recorded_on(const struct prof_judge *judge, uint32_t device,
                       struct prof_recording_delay *sum);
 
 /* Were stacks recorded? */

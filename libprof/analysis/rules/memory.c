@@ -19,6 +19,13 @@ static bool on_device(const struct prof_judge *judge, const struct prof_lifetime
            (!l->device || l->device == judge->device->id);
 }
 
+/* Findings about bytes are reported of the main phase only. */
+static bool judges_main_phase(const struct prof_judge *judge)
+{
+    const struct prof_phases *phases = &judge->facts->phases;
+    return judge->facts->phase == &phases->list.data[phases->main];
+}
+
 /* ---- the peak -------------------------------------------------------------------------------- */
 
 struct peak {
@@ -60,7 +67,7 @@ static struct peak find_peak(const struct prof_judge *judge)
     const struct prof_facts *f = judge->facts;
     const struct prof_memory_place *place = device_memory_place(judge);
     struct peak peak = {0};
-    if (!place || place->peak_bytes == PROF_UNKNOWN)
+    if (!judges_main_phase(judge) || !place || place->peak_bytes == PROF_UNKNOWN)
         return peak;
     peak.bytes = place->peak_bytes;
     peak.time = place->peak_ns;
@@ -202,7 +209,7 @@ static bool fills_memory(const struct prof_judge *judge, double growth)
 static void memory_leak(struct prof_judge *judge)
 {
     enum prof_state state = prof_info(judge->facts->capture)->state;
-    struct leaks leaks = sum_leaks(judge);
+    struct leaks leaks = judges_main_phase(judge) ? sum_leaks(judge) : (struct leaks){0};
     int64_t steps = leaks.worst ? leaks.worst->steps : 0;
     if (state == PROF_STATE_RECORDING || state == PROF_STATE_CLOSING || state == PROF_STATE_KEPT ||
         leaks.count < 5 || leaks.count < steps / 2)
@@ -330,7 +337,7 @@ static void dead_memset(struct prof_judge *judge)
     enum prof_op_kind kind;
     int64_t count = 0, ns = 0;
     struct prof_spots spots = {0};
-    while ((op = prof_facts_next(f, &walk, &kind))) {
+    while ((op = prof_facts_next_in_phase(f, &walk, &kind))) {
         const struct prof_shape *shape = &f->shapes.data[op->shape];
         if (shape->device != judge->device_index || !prof_facts_launched(f, op))
             continue;

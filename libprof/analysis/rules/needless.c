@@ -51,9 +51,8 @@ enum gradients { ADDED_TO, FILLED, FIRST_PASS };
 
 struct operators {
     struct prof_judge *judge;
-    bool any, named;      /* operators at all; such that their kernels must be looked at */
-    unsigned char *roles; /* by number of a range's text */
-    int64_t *ns;          /* by kind and shape */
+    const unsigned char *roles; /* by number of a range's text */
+    int64_t *ns;                /* by kind and shape */
     int64_t count[NEEDLESS];
     int64_t biases; /* with those that no batch norm follows */
     bool at_once;   /* one kernel fills many gradients */
@@ -63,21 +62,21 @@ struct operators {
     struct prof_spots spots[NEEDLESS];
 };
 
-static void find_roles(struct operators *o)
+/* Of the texts of ranges, once for all phases. */
+static void find_roles(struct prof_judge *judge)
 {
-    const struct prof_facts *f = o->judge->facts;
-    o->roles = calloc(f->range_texts.list.count + 1, 1);
-    for (size_t i = 0; o->roles && i < f->range_texts.list.count; i++) {
+    const struct prof_facts *f = judge->facts;
+    judge->roles = calloc(f->range_texts.list.count + 1, 1);
+    for (size_t i = 0; judge->roles && i < f->range_texts.list.count; i++) {
         const char *text = f->range_texts.list.data[i];
-        o->any |= text && prof_range_name_is_operator(text);
         for (int r = NO_ROLE + 1; text && r < ROLES; r++) {
             const char *of = role_texts[r].text;
             if (role_texts[r].begins ? !strncmp(text, of, strlen(of)) : !strcmp(text, of))
-                o->roles[i] = (unsigned char)r;
+                judge->roles[i] = (unsigned char)r;
         }
-        o->named |= o->roles[i] == NORMS || o->roles[i] == ZEROES;
+        judge->names_needless |= judge->roles[i] == NORMS || judge->roles[i] == ZEROES;
     }
-    o->judge->failed |= !o->roles;
+    judge->failed |= !judge->roles;
 }
 
 /* The roles of the ranges around a call as bits, and of the two innermost ones. */
@@ -168,7 +167,7 @@ static void sum_operators(struct operators *o)
     struct prof_op_walk walk = {0};
     const struct prof_op *op;
     enum prof_op_kind kind;
-    while (o->ns && (op = prof_facts_next(f, &walk, &kind)))
+    while (o->ns && (op = prof_facts_next_in_phase(f, &walk, &kind)))
         if (kind == PROF_OP_KERNEL && f->shapes.data[op->shape].device == o->judge->device_index &&
             op->call != PROF_UNKNOWN && prof_facts_called(f, op->call))
             add_kernel(o, op);
@@ -308,12 +307,13 @@ static bool launches_pytorch(const struct prof_judge *judge)
 
 static void needless_operators(struct prof_judge *judge)
 {
-    struct operators o = {.judge = judge};
+    if (!judge->roles)
+        find_roles(judge);
+    struct operators o = {.judge = judge, .roles = judge->roles};
     struct graph graph = {0};
-    find_roles(&o);
-    if (o.named)
+    if (judge->names_needless)
         sum_operators(&o);
-    if (o.any)
+    if (judge->facts->has_operators)
         graph = find_graph(judge);
     else if (launches_pytorch(judge))
         prof_abstain(judge, "needs ranges of PyTorch's operators (perfkit run --pytorch)");
@@ -345,7 +345,6 @@ static void needless_operators(struct prof_judge *judge)
             if (parts[kind] > 0)
                 prof_places(judge, draft, &o.spots[kind]);
     }
-    free(o.roles);
     free(o.ns);
 }
 

@@ -54,17 +54,15 @@ static double count_recorded_calls(const struct prof_facts *f, uint32_t device)
 }
 
 /* The frameworks make the text of a range, and more, only where a profiler listens. */
-static const struct event_price *price_of_range(const char *text)
+static const struct event_price *price_of_range(const struct prof_facts *f, uint32_t group)
 {
+    const char *text = f->range_texts.list.data[group];
     bool xla = text && (!strncmp(text, "Thunk:#", 7) || !strncmp(text, "XlaModule:#", 11));
-    return text && prof_range_name_is_operator(text) ? &operator_price
-           : xla                                     ? &xla_price
-                                                     : &range_price;
+    return f->is_operator[group] ? &operator_price : xla ? &xla_price : &range_price;
 }
 
-/* Of threads that launch on the device. `prices`: by number of a text. */
+/* Of threads that launch on the device. */
 static void add_recorded_ranges(struct prof_facts *f, uint32_t device,
-                                const struct event_price *const *prices,
                                 struct prof_recording_delay *sum)
 {
     const struct prof_intervals *host = &f->phase->host;
@@ -84,36 +82,30 @@ static void add_recorded_ranges(struct prof_facts *f, uint32_t device,
                 const struct prof_range_node *node = &nodes[lane->nodes[k]];
                 if (!prof_facts_called(f, node->begin))
                     continue;
-                add_events(sum, 1, prices[node->group]);
+                add_events(sum, 1, price_of_range(f, node->group));
                 sum->events++;
-                sum->operators |= prices[node->group] == &operator_price;
+                sum->operators |= f->is_operator[node->group];
             }
         }
     }
 }
 
-bool prof_recorded_events(const struct prof_facts *facts, uint32_t device, bool stacks,
+void prof_recorded_events(const struct prof_facts *facts, uint32_t device, bool stacks,
                           struct prof_recording_delay *sum)
 {
     /* Searching moves a lane's hint only: the facts stay what they are. */
     struct prof_facts *f = (struct prof_facts *)(uintptr_t)facts;
     double calls = count_recorded_calls(f, device);
-    const struct event_price **prices = calloc(f->range_texts.list.count + 1, sizeof *prices);
-    for (size_t i = 0; prices && i < f->range_texts.list.count; i++)
-        prices[i] = price_of_range(f->range_texts.list.data[i]);
     const struct prof_device *of = f->devices.data[device].device;
     bool cuda = of && of->api && !strcmp(of->api, "cuda");
     *sum = (struct prof_recording_delay){.events = calls};
     add_events(sum, calls, cuda ? &cuda_call_price : &opencl_call_price);
     if (stacks)
         add_events(sum, calls, &stack_price);
-    if (prices)
-        add_recorded_ranges(f, device, prices, sum);
-    free(prices);
-    return prices != NULL;
+    add_recorded_ranges(f, device, sum);
 }
 
-bool prof_recorded_on(const struct prof_judge *judge, uint32_t device,
+void prof_recorded_on(const struct prof_judge *judge, uint32_t device,
                       struct prof_recording_delay *sum)
 {
     const struct prof_facts *f = judge->facts;
@@ -127,15 +119,13 @@ bool prof_recorded_on(const struct prof_judge *judge, uint32_t device,
         sum->least_ns = fmin(fmax(window * (1 - 1 / overhead->low), 0), waiting);
         sum->most_ns = fmin(fmax(window * (1 - 1 / overhead->high), 0), waiting);
         sum->likely_ns = 0.5 * (sum->least_ns + sum->most_ns);
-        return true;
+        return;
     }
-    if (!prof_recorded_events(f, device, judge->has_stacks, sum))
-        return false;
+    prof_recorded_events(f, device, judge->has_stacks, sum);
     /* What the host takes for them without recording, and the device does not hide, stays. */
     double stays = fmin(fmax(sum->host_ns - (window - waiting), 0), waiting);
     sum->counted = true;
     sum->most_ns = fmin(sum->most_ns, waiting - stays);
     sum->least_ns = fmin(sum->least_ns, sum->most_ns);
     sum->likely_ns = sum->least_ns + LIKELY * (sum->most_ns - sum->least_ns);
-    return true;
 }

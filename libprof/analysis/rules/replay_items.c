@@ -61,6 +61,14 @@ static uint32_t replayed_iteration(const struct prof_replay *r, const struct sel
     return at < r->iterations.count ? (uint32_t)at : UINT32_MAX;
 }
 
+/* The index by phase is of use for the phase of the facts, not for an interval. */
+static const struct prof_op *next_op(const struct selection *s, struct prof_op_walk *walk,
+                                     enum prof_op_kind *kind)
+{
+    return s->iterations ? prof_facts_next(s->facts, walk, kind)
+                         : prof_facts_next_in_phase(s->facts, walk, kind);
+}
+
 static bool add_ops(struct prof_replay *r, const struct selection *s)
 {
     const struct prof_facts *f = r->facts;
@@ -68,8 +76,7 @@ static bool add_ops(struct prof_replay *r, const struct selection *s)
     const struct prof_op *op;
     enum prof_op_kind kind;
     prof_facts_seek(f, &walk, s->begin);
-    while (r->items.count < MOST_ITEMS && (op = prof_facts_next(f, &walk, &kind)) &&
-           op->start < s->end) {
+    while (r->items.count < MOST_ITEMS && (op = next_op(s, &walk, &kind)) && op->start < s->end) {
         if (!selects(s, op->start))
             continue;
         struct prof_replay_item *item = prof_array_add(&r->items);
@@ -100,7 +107,9 @@ static bool add_ops(struct prof_replay *r, const struct selection *s)
 static bool add_calls(struct prof_replay *r, const struct selection *s)
 {
     const struct prof_facts *f = r->facts;
-    for (size_t i = 0; i < f->calls.count; i++) {
+    static const struct prof_phase_items all = {0};
+    const struct prof_phase_items *of = s->iterations ? &all : &f->phase_calls;
+    for (size_t at = 0, i; prof_facts_next_item(f, of, f->calls.count, &at, &i);) {
         const struct prof_call *call = &f->calls.data[i];
         if (call->class_ == WIRE_CLASS_TRANSFER || !selects(s, call->start) ||
             elapsed(s, call->start) >= r->span_ns)

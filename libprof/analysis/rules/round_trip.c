@@ -115,7 +115,7 @@ static bool find_trips(const struct prof_judge *judge, struct trips *trips)
     const struct prof_op *op;
     enum prof_op_kind kind;
     *trips = (struct trips){.shapes = calloc(f->shapes.count + 1, sizeof *trips->shapes)};
-    while (trips->shapes && (op = prof_facts_next(f, &walk, &kind))) {
+    while (trips->shapes && (op = prof_facts_next_in_phase(f, &walk, &kind))) {
         const struct prof_shape *shape = &f->shapes.data[op->shape];
         if (kind != PROF_OP_TRANSFER || shape->device != judge->device_index ||
             op->call == PROF_UNKNOWN || !prof_facts_called(f, op->call))

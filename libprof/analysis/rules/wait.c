@@ -62,21 +62,24 @@ struct stream_sum {
 static int64_t longest_stream(const struct prof_judge *judge)
 {
     const struct prof_facts *f = judge->facts;
+    struct prof_op_walk walk = {0};
+    const struct prof_op *op;
+    enum prof_op_kind kind;
     struct stream_sum sums[STREAMS];
     size_t count = 0;
     int64_t longest = 0;
-    for (size_t i = 0; i < f->ops[PROF_OP_KERNEL].count; i++) {
-        struct prof_op op = prof_facts_op(f, PROF_OP_KERNEL, i);
+    while ((op = prof_facts_next_in_phase(f, &walk, &kind))) {
         size_t s = 0;
-        if (!prof_facts_has(f, op.start) || f->shapes.data[op.shape].device != judge->device_index)
+        if (kind != PROF_OP_KERNEL || !prof_facts_has(f, op->start) ||
+            f->shapes.data[op->shape].device != judge->device_index)
             continue;
-        while (s < count && sums[s].stream != op.stream)
+        while (s < count && sums[s].stream != op->stream)
             s++;
         if (s == STREAMS)
             continue;
         if (s == count)
-            sums[count++] = (struct stream_sum){op.stream, 0};
-        sums[s].ns += op.duration;
+            sums[count++] = (struct stream_sum){op->stream, 0};
+        sums[s].ns += op->duration;
         longest = sums[s].ns > longest ? sums[s].ns : longest;
     }
     return longest;
@@ -130,12 +133,14 @@ static bool mixes_default_stream(struct prof_judge *judge)
     enum { IN_DEFAULT = 1, IN_OTHERS = 2, BOTH = 3 };
     const struct prof_facts *f = judge->facts;
     struct prof_map found = {0}; /* process -> those */
+    struct prof_op_walk walk = {0};
+    const struct prof_op *op;
+    enum prof_op_kind kind;
     bool mixes = false;
-    for (size_t i = 0; i < f->ops[PROF_OP_KERNEL].count && !mixes && !judge->failed; i++) {
-        struct prof_op op = prof_facts_op(f, PROF_OP_KERNEL, i);
-        const struct prof_stream *stream = prof_stream(f->capture, op.stream);
-        if (!prof_facts_has(f, op.start) || !stream ||
-            f->shapes.data[op.shape].device != judge->device_index)
+    while (!mixes && !judge->failed && (op = prof_facts_next_in_phase(f, &walk, &kind))) {
+        const struct prof_stream *stream = prof_stream(f->capture, op->stream);
+        if (kind != PROF_OP_KERNEL || !prof_facts_has(f, op->start) || !stream ||
+            f->shapes.data[op->shape].device != judge->device_index)
             continue;
         const uint64_t *known = prof_map_get(&found, (uint64_t)stream->process);
         uint64_t now = (known ? *known : 0) | (stream->is_default      ? IN_DEFAULT
