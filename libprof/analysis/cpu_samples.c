@@ -357,8 +357,8 @@ enum prof_status prof_cpu_of(struct prof_capture *capture, const struct prof_sco
                              struct prof_error *err)
 {
     *result = (struct prof_cpu){.window_ns = PROF_UNKNOWN, .idle_ns = PROF_UNKNOWN};
-    free(time->before);
-    time->before = prof_intervals_sums(&time->busy);
+    if (!time->before)
+        time->before = prof_intervals_sums(&time->busy);
     if (!time->before)
         return prof_out_of_memory(err);
     if (time->window.end > time->window.begin) {

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libprof/analysis/cpu_samples.h"
 #include "libprof/analysis/memory/profile.h"
 #include "libprof/analysis/ranks/ranks.h"
 #include "libprof/analysis/rules/judge.h"
@@ -516,6 +517,9 @@ enum prof_status prof_judge_facts(struct prof_capture *capture, const struct pro
     result->abstentions = judge.abstentions.data;
     result->abstention_count = judge.abstentions.count;
     free_drafts(&judge);
+    for (size_t i = 0; judge.device_times && i < facts->devices.count; i++)
+        prof_cpu_device_time_free(&judge.device_times[i]);
+    free(judge.device_times);
     free(judge.remedies);
     free(judge.roles);
     prof_map_free(&judge.roof_index);

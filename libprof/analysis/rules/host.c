@@ -1,6 +1,7 @@
 /* Rules about what the host does while the device waits: allocation, compilation, its own work. */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "libprof/analysis/cpu_samples.h"
@@ -248,19 +249,19 @@ static const char *const state_words[PROF_CPU_STATES] = {
     [PROF_CPU_PREEMPTED] = "waiting for a processor",
 };
 
-/* When the judge's device works within the window. */
-static bool device_time(const struct prof_judge *judge, struct prof_cpu_device_time *time)
+/* When each device works, once for all phases. */
+static bool read_device_times(struct prof_judge *judge)
 {
     const struct prof_facts *f = judge->facts;
     struct prof_op_walk walk = {0};
     const struct prof_op *op;
     enum prof_op_kind kind;
-    time->window = (struct prof_interval){f->begin, f->end};
-    while ((op = prof_facts_next(f, &walk, &kind)))
-        if (f->shapes.data[op->shape].device == judge->device_index &&
-            !prof_cpu_device_works(time, op->start, prof_add(op->start, op->duration), op->thread))
+    judge->device_times = calloc(f->devices.count + 1, sizeof *judge->device_times);
+    while (judge->device_times && (op = prof_facts_next(f, &walk, &kind)))
+        if (!prof_cpu_device_works(&judge->device_times[f->shapes.data[op->shape].device],
+                                   op->start, prof_add(op->start, op->duration), op->thread))
             return false;
-    return true;
+    return judge->device_times != NULL;
 }
 
 static enum prof_cpu_state main_state(const int64_t ns[PROF_CPU_STATES])
@@ -324,23 +325,23 @@ static void say_host_samples(struct prof_judge *judge, struct prof_draft *draft)
 {
     const struct prof_facts *f = judge->facts;
     struct prof_filter filter = {.begin_ns = f->begin, .end_ns = f->end};
-    struct prof_cpu_device_time time = {0};
     struct prof_scope scope;
     struct prof_cpu cpu;
     if (!prof_cpu_sampled(f->capture)) {
         prof_say(draft, " perfkit run --cpu-sample shows in which function.");
         return;
     }
-    if (!device_time(judge, &time)) {
+    if (!judge->device_times && !read_device_times(judge)) {
         judge->failed = true;
     } else if (!prof_scope_open(&scope, f->capture, &filter, NULL)) {
-        if (!prof_cpu_of(f->capture, &scope, &time, &cpu, NULL)) {
+        struct prof_cpu_device_time *time = &judge->device_times[judge->device_index];
+        time->window = (struct prof_interval){f->begin, f->end};
+        if (!prof_cpu_of(f->capture, &scope, time, &cpu, NULL)) {
             draft_host_samples(draft, &cpu);
             prof_cpu_free(&cpu);
         }
         prof_scope_close(&scope);
     }
-    prof_cpu_device_time_free(&time);
 }
 
 /* ---- the host's own work --------------------------------------------------------------------- */

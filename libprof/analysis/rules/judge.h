@@ -46,6 +46,7 @@ struct prof_judge {
     unsigned char *remedies, *roles;
     bool knows_remedies;
     bool names_needless; /* some roles are those of operators that may be needless */
+    struct prof_cpu_device_time *device_times; /* by device, for all phases; NULL = not read yet */
     const struct prof_rule *rule;
     PROF_ARRAY(struct prof_draft) drafts;
     PROF_ARRAY(struct prof_abstention) abstentions;
