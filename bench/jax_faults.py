@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""JAX programs: eight with a planted fault and the same without it, and two without a fault.
+"""JAX programs: eleven with a planted fault and the same without it, and three without a fault.
 
     jax_faults.py NAME --form bad|fixed [--steps N | --seconds S] [--turn FILE] [--cpu-smoke]
 
-Part of the sets w (torch_faults_w.py: scored once, then tuned on) and x (torch_faults_x.py: scored only). Labels:
-tests/diagnosis/unseen.tsv. Ranges come from the module nvtx, perfkit's own package (PERFKIT_LIBPROF names its library)
-or PyTorch, whichever is found first. Memory is not taken in advance, as programs run side by side."""
+Part of the sets w (torch_faults_w.py: scored once, then tuned on), x and y (torch_faults_x.py, torch_faults_y.py:
+scored only). Labels: tests/diagnosis/unseen.tsv. Ranges come from the module nvtx, perfkit's own package
+(PERFKIT_LIBPROF names its library) or PyTorch, whichever is found first. Memory is not taken in advance, as programs
+run side by side."""
 import contextlib
+import math
 import os
 import sys
 
@@ -244,6 +246,109 @@ def x_jax_scan(_):
     return step
 
 
+def deep(layers, width, inner):
+    """Weights of layers that each add something to what they get."""
+    return [(rand(2 * i, width, inner) / width ** 0.5, jnp.zeros((inner,)),
+             rand(2 * i + 1, inner, width) / inner ** 0.5, jnp.zeros((width,))) for i in range(layers)]
+
+
+def distance(params, x, wanted):
+    for up, before, down, after in params:
+        x = x + jax.nn.gelu(x @ up + before) @ down + after
+    return jnp.mean(jnp.square(x - wanted))
+
+
+def y_jax_static(fixed):
+    width, rows = size(1024, 8), size(8192)
+    state, (x, wanted) = {"params": deep(4, width, 4 * width), "i": 0}, (rand(20 + i, rows, width) for i in range(2))
+
+    def update(params, x, wanted, rate):
+        loss, grads = jax.value_and_grad(distance)(params, x, wanted)
+        return jax.tree_util.tree_map(lambda p, g: p - rate * g, params, grads), loss
+    update = jax.jit(update, donate_argnums=0, static_argnums=() if fixed else 3)
+
+    def step():  # the rate falls along a cosine
+        state["i"] += 1
+        rate = 1e-3 * (1 + math.cos(state["i"] / 1000))
+        state["params"], loss = update(state["params"], x, wanted, rate)
+        return loss
+    return step
+
+
+def y_jax_accumulate(fixed):
+    width, rows, parts = size(512, 8), size(2048), 8
+    state = {"params": deep(12, width, 2 * width)}
+    x, wanted = (rand(30 + i, parts, rows, width) for i in range(2))
+
+    def add(one, other):
+        return jax.tree_util.tree_map(lambda a, b: a + b, one, other)
+
+    def apply(params, grads):
+        return jax.tree_util.tree_map(lambda p, g: p - 1e-3 * g / parts, params, grads)
+    gradient, finish = jax.jit(jax.grad(distance)), jax.jit(apply)
+
+    @jax.jit
+    def update(params, x, wanted):
+        def body(grads, now):
+            return add(grads, jax.grad(distance)(params, *now)), None
+        zeros = jax.tree_util.tree_map(jnp.zeros_like, params)
+        return apply(params, jax.lax.scan(body, zeros, (x, wanted))[0])
+
+    def step():  # the gradients of eight batches, for one step of the optimizer
+        if fixed:
+            state["params"] = update(state["params"], x, wanted)
+        else:
+            grads = jax.tree_util.tree_map(jnp.zeros_like, state["params"])
+            for i in range(parts):
+                grads = add(grads, gradient(state["params"], x[i], wanted[i]))
+            state["params"] = finish(state["params"], grads)
+        return state["params"]
+    return step
+
+
+def y_jax_feed(fixed):
+    rows, place, batches = size(4096), 64, 4
+    pictures = np.random.default_rng(6).integers(0, 256, (batches, rows, place, place), dtype=np.uint8)
+    truth = jax.nn.one_hot(np.random.default_rng(7).integers(0, 10, rows), 10)
+    state = {"params": dense(place * place, size(8192), size(8192), 10), "i": 0}
+
+    def whitened(pictures, of):
+        x = of.flip(pictures, -1).astype(of.float32) / 255
+        return ((x - 0.45) / 0.22).reshape(rows, -1)
+
+    def update(params, batch, truth):
+        x = whitened(batch, jnp) if fixed else batch
+        loss, grads = jax.value_and_grad(entropy)(params, x, truth)
+        return descend(params, grads), loss
+    update = jax.jit(update, donate_argnums=0)
+
+    def step():  # what is done to pictures before they are looked at: by NumPy, or where the model is
+        state["i"] += 1
+        batch = pictures[state["i"] % batches]
+        state["params"], loss = update(state["params"], batch if fixed else whitened(batch, np), truth)
+        return loss
+    return step
+
+
+def y_jax_vision(_):
+    """No fault: the training of a network of convolutions, compiled as a whole."""
+    rows, place, width, kind = size(64, 2), size(56, 8), size(256, 8), jnp.float32 if SMOKE else jnp.bfloat16
+    state = {"params": [rand(40 + i, 3, 3, width, width, dtype=kind) / (9 * width) ** 0.5 for i in range(6)]}
+    x = rand(50, rows, place, place, width, dtype=kind)
+
+    def loss(params, x):
+        for weight in params:
+            y = jax.lax.conv_general_dilated(x, weight, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
+            x = x + jax.nn.relu(y)
+        return jnp.mean(jnp.square(x.astype(jnp.float32)))
+    update = jax.jit(lambda params, x: descend(params, jax.grad(loss)(params, x)), donate_argnums=0)
+
+    def step():
+        state["params"] = update(state["params"], x)
+        return state["params"]
+    return step
+
+
 def ranges():
     """A context manager of a name."""
     try:
@@ -268,5 +373,5 @@ def prepare(smoke):
 
 
 if __name__ == "__main__":
-    sys.exit(paced.main(__doc__, {name: function for name, function in globals().items() if name[:2] in ("w_", "x_")},
-                        prepare))
+    sys.exit(paced.main(__doc__, {name: function for name, function in globals().items()
+                                  if name[:2] in ("w_", "x_", "y_")}, prepare))

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Programs with Triton kernels of their own: five with a planted fault and the same without it, and two without.
+"""Programs with Triton kernels of their own: seven with a planted fault and the same without it, and three without.
 
     triton_faults.py NAME --form bad|fixed [--steps N | --seconds S] [--turn FILE] [--cpu-smoke]
 
-Part of the sets w (torch_faults_w.py: tuned on since) and x (torch_faults_x.py: scored only). Labels: tests/diagnosis/unseen.tsv. Needs
-PyTorch and Triton; --cpu-smoke uses Triton's interpreter."""
+Part of the sets w (torch_faults_w.py: tuned on since), x and y (torch_faults_x.py, torch_faults_y.py: scored only).
+Labels: tests/diagnosis/unseen.tsv. Needs PyTorch and Triton; --cpu-smoke uses Triton's interpreter."""
 import os
 import sys
 
@@ -18,7 +18,7 @@ import triton.language as tl
 import paced
 import torch_faults as common
 from torch_faults import rand, size
-from torch_faults_w import prepare
+from torch_faults_w import half, prepare
 
 
 @triton.jit
@@ -187,6 +187,72 @@ def x_triton_loss(_):
     return step
 
 
+@triton.jit
+def product(a, b, out, rows, columns, depth, part, PRECISION: tl.constexpr, M: tl.constexpr, N: tl.constexpr,
+            K: tl.constexpr):
+    row = tl.program_id(0) * M + tl.arange(0, M)
+    column = tl.program_id(1) * N + tl.arange(0, N)
+    begin = tl.program_id(2) * part
+    total = tl.zeros((M, N), dtype=tl.float32)
+    for at in range(begin, begin + part, K):  # rows, columns and part are multiples of a tile's
+        here = at + tl.arange(0, K)
+        left = tl.load(a + row[:, None] * depth + here[None, :])
+        right = tl.load(b + here[:, None] * columns + column[None, :])
+        total = tl.dot(left, right, total, input_precision=PRECISION)
+    whole = tl.program_id(2).to(tl.int64) * rows * columns
+    tl.store(out + whole + row[:, None] * columns + column[None, :], total)
+
+
+def multiply(a, b, out, tile, depth, precision="tf32"):
+    rows, columns = out.shape[1:]
+    grid = rows // tile, columns // tile, out.shape[0]
+    product[grid](a, b, out, rows, columns, a.shape[1], a.shape[1] // out.shape[0], PRECISION=precision, M=tile, N=tile,
+                  K=depth, num_warps=8, num_stages=3)
+
+
+def y_triton_dot(fixed):
+    rows, columns, depth, tile = size(8192, 64), size(8192, 64), size(4096, 64), size(128, 32)
+    a, b = rand(rows, depth), rand(depth, columns)
+    out = torch.empty(1, rows, columns, device=common.DEVICE)
+
+    def step():  # numbers of 32 bits, with all of their bits or as tensor cores take them
+        multiply(a, b, out, tile, size(32, 16), "tf32" if fixed else "ieee")
+        return out
+    return step
+
+
+def y_triton_tail(fixed):
+    width, part, tile = size(1536, 64), size(12288, 64), size(128, 32)
+    a, b = rand(width, 11 * part).to(half()), rand(11 * part, width).to(half())
+    out = torch.empty(11 if fixed else 1, width, width, device=common.DEVICE)
+
+    def step():  # the gradient of a layer's weights: 144 tiles, for 132 multiprocessors, or eleven parts of each
+        multiply(a, b, out, tile, size(64, 16))
+        return out.sum(0) if fixed else out[0]
+    return step
+
+
+@triton.jit
+def add_norm(x, other, both, out, weight, width, BLOCK: tl.constexpr):
+    row, at = tl.program_id(0).to(tl.int64) * width, tl.arange(0, BLOCK)
+    value = tl.load(x + row + at, mask=at < width, other=0.0).to(tl.float32)
+    value += tl.load(other + row + at, mask=at < width, other=0.0).to(tl.float32)
+    tl.store(both + row + at, value, mask=at < width)
+    value = value * tl.rsqrt(tl.sum(value * value, axis=0) / width + 1e-6)
+    tl.store(out + row + at, value * tl.load(weight + at, mask=at < width), mask=at < width)
+
+
+def y_triton_norm(_):
+    rows, width = size(1 << 18, 4), size(4096, 20)
+    x, other, weight = rand(rows, width).to(half()), rand(rows, width).to(half()), rand(width)
+    both, out = torch.empty_like(x), torch.empty_like(x)
+
+    def step():  # what a layer adds, and the norm of it all, in one pass
+        add_norm[(rows,)](x, other, both, out, weight, width, BLOCK=triton.next_power_of_2(width), num_warps=8)
+        return out
+    return step
+
+
 if __name__ == "__main__":
-    sys.exit(paced.main(__doc__, {name: function for name, function in globals().items() if name[:2] in ("w_", "x_")},
-                        prepare))
+    sys.exit(paced.main(__doc__, {name: function for name, function in globals().items()
+                                  if name[:2] in ("w_", "x_", "y_")}, prepare))
