@@ -2,9 +2,10 @@
  * judged by, as bench/torch_faults.py for PyTorch.
  *   bench_opencl_faults NAME bad|fixed       bench_opencl_faults --list
  * Names that begin with t_ and s_ are the programs that rules may be tuned on (s_ was scored
- * first; likewise u_, opencl_faults_u.c, and z_, opencl_faults_z.c), v_ (opencl_faults_v.c) those
- * that are scored only. Each iteration is an NVTX range "step" but where the program has phases;
- * the last line is "step N ns", the mean. Labels: tests/diagnosis/unseen.tsv. */
+ * first; likewise u_, opencl_faults_u.c, and z_, opencl_faults_z.c), v_ (opencl_faults_v.c) and
+ * y_ (opencl_faults_y.c) those that are scored only. Each iteration is an NVTX range "step" but
+ * where the program has phases; the last line is "step N ns", the mean. Labels:
+ * tests/diagnosis/unseen.tsv. */
 #include <math.h>
 #include <pthread.h>
 #include <stdint.h>
@@ -100,8 +101,9 @@ cl_mem filled(size_t bytes)
     return memory;
 }
 
-void launch(cl_command_queue on, const char *name, size_t items, const struct argument *arguments,
-            const cl_event *after, cl_event *event)
+void launch_range(cl_command_queue on, const char *name, cl_uint dimensions, const size_t *items,
+                  const size_t *group, const struct argument *arguments, const cl_event *after,
+                  cl_event *event)
 {
     static struct {
         const char *name;
@@ -116,9 +118,15 @@ void launch(cl_command_queue on, const char *name, size_t items, const struct ar
     }
     for (cl_uint i = 0; arguments[i].size; i++)
         must(clSetKernelArg(known[k].kernel, i, arguments[i].size, arguments[i].value), name);
-    must(clEnqueueNDRangeKernel(on, known[k].kernel, 1, NULL, &items, NULL, after ? 1 : 0, after,
-                                event),
+    must(clEnqueueNDRangeKernel(on, known[k].kernel, dimensions, NULL, items, group, after ? 1 : 0,
+                                after, event),
          name);
+}
+
+void launch(cl_command_queue on, const char *name, size_t items, const struct argument *arguments,
+            const cl_event *after, cl_event *event)
+{
+    launch_range(on, name, 1, &items, NULL, arguments, after, event);
 }
 
 #define N (1 << 18)
@@ -641,7 +649,8 @@ static const struct program programs[] = {
     PAIR(queues, 40), PAIR(phases, 1),  PAIR(sync, 40),  PAIR(pieces, 40), PAIR(trip, 30),
     PAIR(halo, 30),   PAIR(depend, 30), PAIR(brief, 25), PAIR(stream, 30), {NULL, NULL, 0},
 };
-static const struct program *const sets[] = {programs, programs_u, programs_v, programs_z};
+static const struct program *const sets[] = {programs, programs_u, programs_v, programs_z,
+                                             programs_y};
 #define SETS (sizeof sets / sizeof *sets)
 
 static const struct program *find_program(const char *name)
@@ -663,7 +672,7 @@ static int list_programs(void)
 
 static void open_device(void)
 {
-    const char *texts[] = {source, source_u, source_v, source_z};
+    const char *texts[] = {source, source_u, source_v, source_z, source_y};
     context = make_context(&device);
     queue = make_queue(context, device, 0);
     other = make_queue(context, device, 0);

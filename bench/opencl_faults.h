@@ -14,8 +14,9 @@ struct program {
     void (*step)(int); /* step 0 sets up */
     int steps;
 };
-extern const struct program programs_u[], programs_v[], programs_z[]; /* ended by one without a name */
-extern const char source_u[], source_v[], source_z[];
+/* Each ended by one without a name. */
+extern const struct program programs_u[], programs_v[], programs_z[], programs_y[];
+extern const char source_u[], source_v[], source_z[], source_y[];
 
 extern cl_context context;
 extern cl_command_queue queue, other;
@@ -43,6 +44,10 @@ struct argument {
 
 void launch(cl_command_queue on, const char *name, size_t items, const struct argument *arguments,
             const cl_event *after, cl_event *event);
+/* In up to three dimensions, and in groups of a size that `group` names if it is not NULL. */
+void launch_range(cl_command_queue on, const char *name, cl_uint dimensions, const size_t *items,
+                  const size_t *group, const struct argument *arguments, const cl_event *after,
+                  cl_event *event);
 
 #define MIB ((size_t)1 << 20)
 
