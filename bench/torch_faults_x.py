@@ -4,7 +4,7 @@
     torch_faults_x.py NAME --form bad|fixed [--steps N | --seconds S] [--turn FILE] [--cpu-smoke]
 
 Drawn from language models, diffusion, graphs, recommenders, speech and reinforcement learning, not from a tuning guide.
-Twenty-one pairs and five programs without a fault, scored only: no rule may be changed for what they show. Triton and
+Twenty-one pairs and five programs without a fault, scored once before any rule was changed for them. Triton and
 JAX: triton_faults.py, jax_faults.py. Labels: tests/diagnosis/unseen.tsv, written first. Where a step returns
 something, it is the same in both forms, but for rounding."""
 import math
