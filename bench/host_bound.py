@@ -194,8 +194,7 @@ def main():
                 last = now
         wait()
         return (time.perf_counter_ns() - begin) / steps
-    for _ in range(WARM_UP_STEPS):
-        step()
+    loop(WARM_UP_STEPS)  # iterations, too: what a capture counts is all of them
     # How many: by the second of two short loops.
     loop(WARM_UP_STEPS)
     each = loop(WARM_UP_STEPS)

@@ -125,7 +125,8 @@ static void look_for_cuda(struct run *run, const struct prof_capture *capture)
         run->overhead.uses_cuda |= strcmp(devices[i].api, "cuda") == 0;
 }
 
-/* Finds what an iteration is in what was recorded so far, and says it once to the processes. */
+/* Finds what an iteration is in what was recorded so far, and says it once to the processes. Not
+ * what XLA names by itself: a JAX program compiles for seconds before its own loop begins. */
 static bool overhead_find_iteration(struct run *run, struct prof_iteration_range *range)
 {
     struct control_page *page = run->scope.control.page;
@@ -136,6 +137,7 @@ static bool overhead_find_iteration(struct run *run, struct prof_iteration_range
         return false;
     look_for_cuda(run, capture);
     bool found = prof_iteration_range(capture, &filter, range, NULL) == PROF_OK &&
+                 strcmp(range->domain, "TSL") != 0 &&
                  strlen(range->name) < sizeof page->iteration &&
                  strlen(range->domain) < sizeof page->iteration_domain;
     if (found) {

@@ -153,6 +153,15 @@ class Overhead(e2e.Case):
         self.assertRegex(text, "[0-9]+ metrics? not compared: a run is a sample of its iterations")
         self.assertNotIn("Counts, bytes and energy that differ", text)
 
+    def test_a_compiler_has_no_iterations(self):
+        """XLA names what it does long before a JAX program's own loop begins."""
+        program = self.begin()
+        for _ in range(16):
+            self.go(program, "compile 50 2")
+        self.steps_until(program, lambda: self.pauses(program) >= 3)
+        db = self.end(program)
+        self.assertEqual(len(self.ranges(db)), program.steps)  # also those in pauses
+
     def test_stop_before_iterations_are_known(self):
         """perfkit goes on waiting for them, and ends with the program."""
         program = self.begin("20%")

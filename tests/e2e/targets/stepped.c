@@ -3,6 +3,7 @@
  *
  *     steps N MS    N ranges "step" of MS milliseconds, each with a mark and, where there is a
  *                   device, a fill
+ *     compile N MS  N ranges of MS milliseconds as those of XLA, while it compiles
  *     hang          a range "step" until the next line
  *     fail          asks the device for more memory than any has
  *     crash         a forked child does a step and aborts
@@ -64,15 +65,42 @@ static void fail(void)
 }
 #endif
 
+static void wait_ms(long ms)
+{
+    struct timespec pause = {ms / 1000, ms % 1000 * 1000000};
+    nanosleep(&pause, NULL);
+}
+
 static void steps(long count, long ms)
 {
     for (long i = 0; i < count; i++) {
         perfkit_range_push("step");
         perfkit_mark("mark");
         work();
-        struct timespec pause = {ms / 1000, ms % 1000 * 1000000};
-        nanosleep(&pause, NULL);
+        wait_ms(ms);
         perfkit_range_pop();
+    }
+}
+
+static void compile(long count, long ms)
+{
+    static struct pk_nvtx_domain *domain;
+    pk_nvtx_domain_create_a_fn create = (pk_nvtx_domain_create_a_fn)perfkit_annotate_slot(
+        PK_NVTX_MODULE_CORE2, PK_NVTX_CORE2_DOMAIN_CREATE_A);
+    pk_nvtx_domain_range_push_ex_fn push = (pk_nvtx_domain_range_push_ex_fn)perfkit_annotate_slot(
+        PK_NVTX_MODULE_CORE2, PK_NVTX_CORE2_DOMAIN_RANGE_PUSH_EX);
+    pk_nvtx_domain_range_pop_fn pop = (pk_nvtx_domain_range_pop_fn)perfkit_annotate_slot(
+        PK_NVTX_MODULE_CORE2, PK_NVTX_CORE2_DOMAIN_RANGE_POP);
+    domain = domain || !create ? domain : create("TSL");
+    for (long i = 0; push && pop && i < count; i++) {
+        struct pk_nvtx_event_attributes event = {.version = PK_NVTX_VERSION,
+                                                 .size = sizeof event,
+                                                 .message_type = PK_NVTX_MESSAGE_ASCII,
+                                                 .message.ascii = "XlaPass:#name=algsimp#"};
+        push(domain, &event);
+        work();
+        wait_ms(ms);
+        pop(domain);
     }
 }
 
@@ -95,6 +123,8 @@ int main(void)
     while (fgets(line, sizeof line, stdin)) {
         if (sscanf(line, "steps %ld %ld", &count, &ms) == 2)
             steps(count, ms);
+        else if (sscanf(line, "compile %ld %ld", &count, &ms) == 2)
+            compile(count, ms);
         else if (strcmp(line, "hang\n") == 0)
             perfkit_range_push("step");
         else if (strcmp(line, "fail\n") == 0)
