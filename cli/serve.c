@@ -268,15 +268,15 @@ static enum prof_status find_served(const struct serve_options *options, const c
         status = prof_fail(err, PROF_INVALID, "%s: write ./%s", capture->path, capture->path);
     if (!status && !serve_metrics_watch(metrics, capture))
         status = prof_out_of_memory(err);
-    if (status && options->attach && !file) {
-        *err = (struct prof_error){0};
-        return PROF_OK; /* none yet */
-    }
     /* All that is there: the counters begin with it, unless it cannot be read now. */
     while (!status && !cli_interrupted() && metrics->model && !metrics->model->caught_up &&
            !metrics->model->error.message[0] && metrics->model->phase != TUI_GONE &&
            metrics->model->phase != TUI_LET_GO)
         status = serve_metrics_look(metrics, 0, err);
+    if (status && status != PROF_NOMEM && options->attach && !file) {
+        *err = (struct prof_error){0};
+        return PROF_OK; /* none yet, or its file is not there yet */
+    }
     return status;
 }
 
