@@ -3,7 +3,7 @@
 
     jax_faults.py NAME --form bad|fixed [--steps N | --seconds S] [--turn FILE] [--cpu-smoke]
 
-Part of the sets w (torch_faults_w.py: scored once, then tuned on), x and y (torch_faults_x.py, torch_faults_y.py:
+Part of the sets w and x (torch_faults_w.py, torch_faults_x.py: scored once, then tuned on) and y (torch_faults_y.py:
 scored only). Labels: tests/diagnosis/unseen.tsv. Ranges come from the module nvtx, perfkit's own package
 (PERFKIT_LIBPROF names its library) or PyTorch, whichever is found first. Memory is not taken in advance, as programs
 run side by side."""

@@ -320,7 +320,7 @@ static void stop_overhead(struct run *run, bool ran)
     overhead_stop_thread(run);
     if (ran && own->choice == OVERHEAD_MEASURE && !overhead_ended_bare(run) && !own->pause_ns)
         prof_ingest_note(run->ingest, PROF_HEALTH_collector_degraded, "overhead degraded",
-                         "the recording overhead was not measured: no NVTX range repeated in time",
+                         "the recording overhead was not measured: no NVTX range of the program repeated in time",
                          NULL);
 }
 
@@ -584,7 +584,7 @@ static void stop_budget(struct run *run, bool ran)
         return;
     }
     if (!own->found) {
-        note_outcome(run, PROF_HEALTH_budget_unknown, "no NVTX range repeated in time");
+        note_outcome(run, PROF_HEALTH_budget_unknown, "no NVTX range of the program repeated in time");
         return;
     }
     struct prof_overhead cost = cost_of_run(run);

@@ -222,7 +222,7 @@ class Overhead(e2e.Case):
         result = self.record(e2e.target("host"), options=("--overhead=measure",), status=None)
         db = self.open(result.capture)
         self.assertEqual(self.one(db, "SELECT count(*) FROM recording WHERE reason = ?", PAUSE), 0)
-        self.assertIn("the recording overhead was not measured: no NVTX range repeated",
+        self.assertIn("the recording overhead was not measured: no NVTX range of the program repeated",
                       " ".join(self.report(result.capture, "--all").split()))
 
     def test_what_does_not_go_together(self):

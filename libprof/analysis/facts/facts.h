@@ -223,7 +223,7 @@ struct prof_cupti_time {
     uint32_t thread;
 };
 
-/* Things by phase: indexes into an array of the facts, in rising order. A phase has what happened
+/* Things by phase: indexes into an array of the facts, in the order of a walk over all. A phase has what happened
  * in its analysed intervals or while its host launched; a thing may belong to several phases. */
 struct prof_phase_items {
     size_t *first; /* by phase, index into items; one more than there are phases; NULL = no index */

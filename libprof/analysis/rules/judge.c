@@ -398,14 +398,15 @@ int64_t prof_iterations_with(struct prof_judge *judge, unsigned classes)
     bool *seen = calloc(f->phase->iterations.list.count + 1, sizeof *seen);
     int64_t distinct = 0;
     judge->failed |= !seen;
-    size_t count = seen ? f->calls.count : 0;
-    for (size_t at = 0, i; prof_facts_next_item(f, &f->phase_calls, count, &at, &i);) {
+    if (!seen)
+        return 0;
+    for (size_t at = 0, i; prof_facts_next_item(f, &f->phase_calls, f->calls.count, &at, &i);) {
         const struct prof_call *call = &f->calls.data[i];
         if (classes & 1u << call->class_)
             distinct += note_iteration(f, seen, call->thread, call->start);
     }
     bool builds = classes & 1u << WIRE_CLASS_BUILD;
-    for (size_t i = 0; seen && builds && i < f->compiles.count; i++)
+    for (size_t i = 0; builds && i < f->compiles.count; i++)
         distinct += note_iteration(f, seen, f->compiles.data[i].thread, f->compiles.data[i].begin);
     free(seen);
     return distinct;

@@ -193,7 +193,7 @@ struct prof_recording_delay {
  * nothing of it hidden. `stacks`: they were recorded. */
 void prof_recorded_events(const struct prof_facts *facts, uint32_t device, bool stacks,
                           struct prof_recording_delay *sum);
-/* What recording is likely to add to one call, ns. */
+/* The middle of what recording may add to one call, ns. */
 double prof_recorded_call_ns(const struct prof_judge *judge);
 void prof_recorded_on(const struct prof_judge *judge, uint32_t device,
                       struct prof_recording_delay *sum);

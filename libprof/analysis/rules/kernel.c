@@ -210,7 +210,9 @@ static void tail_effect(struct prof_judge *judge)
 #define EMPTY_ROUND 0.2
 #define LATENCY_CONFIDENCE 0.4 /* x the threads that are missing */
 
-#define SHORT_BLOCK_NS 5000
+/* What a unit takes to start and end a block: measured on an H200, blocks of 32 elements that do
+ * next to nothing (bench/triton_faults.py, x_triton_tiny). */
+#define START_BLOCK_NS 80
 #define LARGEST_BLOCK 1024
 
 /* How long a block takes where a unit holds no more of them for their number alone and there are ten
@@ -225,12 +227,18 @@ static double tiny_block_ns(const struct prof_judge *judge, const struct prof_sh
                : 0;
 }
 
-/* Blocks of a warp or two, done after a few us: starting and ending them takes most of that, and a
- * block of all threads that there can be is started once for so many of them. */
-static bool starts_tiny_blocks(const struct prof_judge *judge, const struct prof_shape *shape)
+/* The part of the kernel's time that starting blocks of a warp or two takes, where that is nearly
+ * all, less what a block of all threads that there can be takes for as many of them; 0 otherwise. */
+static double part_starting_blocks(const struct prof_judge *judge, const struct prof_shape *shape)
 {
-    double ns = tiny_block_ns(judge, shape);
-    return ns > 0 && ns < SHORT_BLOCK_NS;
+    struct prof_occupancy occupancy;
+    double block_ns = tiny_block_ns(judge, shape);
+    if (!(block_ns > 0) || !occupancy_of(judge, shape, &occupancy))
+        return 0;
+    double starts = START_BLOCK_NS * (double)occupancy.blocks / block_ns;
+    return starts < 0.8 ? 0
+                        : fmin(starts, 1) * (1 - (double)prof_config_threads(shape->config) /
+                                                     LARGEST_BLOCK);
 }
 
 static double part_latency(const struct prof_judge *judge, const struct prof_shape *shape)
@@ -239,9 +247,8 @@ static double part_latency(const struct prof_judge *judge, const struct prof_sha
     if (!occupancy_of(judge, shape, &occupancy) || occupancy.share >= LOW ||
         prof_name_is_library(shape->config->name))
         return 0;
-    if (starts_tiny_blocks(judge, shape))
-        return fmin(1 - (double)prof_config_threads(shape->config) / LARGEST_BLOCK,
-                    below_roof(judge, shape));
+    if (part_starting_blocks(judge, shape) > 0)
+        return fmin(part_starting_blocks(judge, shape), below_roof(judge, shape));
     if (part_last_round(judge, shape) >= EMPTY_ROUND)
         return 0; /* more blocks a unit are fewer rounds: one fault, reported once */
     /* GPA: hiding latency gains a factor of 2 at most; n times the threads a factor of n */
@@ -252,7 +259,7 @@ static double part_latency(const struct prof_judge *judge, const struct prof_sha
 static double part_missing(const struct prof_judge *judge, const struct prof_shape *shape)
 {
     struct prof_occupancy occupancy;
-    if (starts_tiny_blocks(judge, shape))
+    if (part_starting_blocks(judge, shape) > 0)
         return 1;
     return occupancy_of(judge, shape, &occupancy) ? 1 - occupancy.share : 0;
 }
@@ -280,7 +287,7 @@ static void low_occupancy(struct prof_judge *judge)
              "({registers|register|registers} a thread); {kernel_ns} in such kernels.",
              prof_short_name(prof_shape_name(hits.worst)).text,
              prof_occupancy_limit_text(worst.limit));
-    if (starts_tiny_blocks(judge, hits.worst)) {
+    if (part_starting_blocks(judge, hits.worst) > 0) {
         prof_number(draft, "block_ns", tiny_block_ns(judge, hits.worst), PROF_NUMBER_NS);
         prof_say(draft, " A block takes {block_ns}, most of it to start: make blocks larger, or give "
                         "each more to do.");
@@ -427,11 +434,11 @@ const struct prof_rule prof_rules_kernel[] = {
               .pytorch = "Triton kernels: num_warps, num_stages, another BLOCK; "
                          "torch.compile(mode=\"max-autotune\").",
               .bound = "The kernels' time alone, less what they take to start, x (1 - occupancy), "
-                       "half of it at most: hiding latency gains a factor of two. Of blocks that "
-                       "take less than 5 us, ten rounds of them or more, of which a unit holds no "
-                       "more for their number alone: x (1 - threads of a block / 1,024), for "
-                       "starting them is most of it. Not more than a roof leaves that memory or "
-                       "counted arithmetic hits.",
+                       "half of it at most: hiding latency gains a factor of two. Of ten rounds of "
+                       "blocks or more, of which a unit holds no more for their number alone, and "
+                       "begins one each 100 ns or faster (80 are what starting takes): x (1 - "
+                       "threads of a block / 1,024) x the share of starting. Not more than a roof "
+                       "leaves that memory or counted arithmetic hits.",
               .limits = "Theoretical occupancy only; its confidence is low: 0.4 x (1 - occupancy), "
                         "0.4 for such blocks.",
               .needs = "kernels with registers and shared memory, CUDA device attributes"},
