@@ -215,8 +215,8 @@ static void tail_effect(struct prof_judge *judge)
 #define START_BLOCK_NS 80
 #define LARGEST_BLOCK 1024
 
-/* How long a block takes where a unit holds no more of them for their number alone and there are ten
- * rounds or more; 0 = not so. */
+/* How long a block takes where a unit holds no more of them for their number alone and there are
+ * ten rounds or more; 0 = not so. */
 static double tiny_block_ns(const struct prof_judge *judge, const struct prof_shape *shape)
 {
     struct prof_occupancy occupancy;
@@ -228,7 +228,8 @@ static double tiny_block_ns(const struct prof_judge *judge, const struct prof_sh
 }
 
 /* The part of the kernel's time that starting blocks of a warp or two takes, where that is nearly
- * all, less what a block of all threads that there can be takes for as many of them; 0 otherwise. */
+ * all, less what a block of all threads that there can be takes for as many of them; 0 otherwise.
+ */
 static double part_starting_blocks(const struct prof_judge *judge, const struct prof_shape *shape)
 {
     struct prof_occupancy occupancy;
@@ -236,9 +237,9 @@ static double part_starting_blocks(const struct prof_judge *judge, const struct 
     if (!(block_ns > 0) || !occupancy_of(judge, shape, &occupancy))
         return 0;
     double starts = START_BLOCK_NS * (double)occupancy.blocks / block_ns;
-    return starts < 0.8 ? 0
-                        : fmin(starts, 1) * (1 - (double)prof_config_threads(shape->config) /
-                                                     LARGEST_BLOCK);
+    return starts < 0.8
+               ? 0
+               : fmin(starts, 1) * (1 - (double)prof_config_threads(shape->config) / LARGEST_BLOCK);
 }
 
 static double part_latency(const struct prof_judge *judge, const struct prof_shape *shape)
@@ -289,8 +290,9 @@ static void low_occupancy(struct prof_judge *judge)
              prof_occupancy_limit_text(worst.limit));
     if (part_starting_blocks(judge, hits.worst) > 0) {
         prof_number(draft, "block_ns", tiny_block_ns(judge, hits.worst), PROF_NUMBER_NS);
-        prof_say(draft, " A block takes {block_ns}, most of it to start: make blocks larger, or give "
-                        "each more to do.");
+        prof_say(draft,
+                 " A block takes {block_ns}, most of it to start: make blocks larger, or give "
+                 "each more to do.");
     }
     claim_hits(judge, draft, &hits);
 }
