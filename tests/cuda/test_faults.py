@@ -232,7 +232,9 @@ class Faults(replay.Case):
         db = self.play(steady(), "damage=4")
         self.assert_note(db, "degraded", "could not be read to its end")
         self.assertEqual(self.health(db, "record", "backend_dropped"), 1)
-        rows = self.times(db, "1")
+        # Where a flush ended the buffer right behind the damaged record, only that one is lost: an
+        # operation, or the call of one.
+        rows = self.times(db, "api_name NOT NULL")
         self.assertLess(rows, WORK)
         self.assertGreater(rows, WORK * 3 // 4)
 
