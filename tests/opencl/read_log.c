@@ -41,12 +41,17 @@ bool log_open(struct log *log, const char *path)
         log->list[log->count++] = (struct logged){record, entry->time, entry->tid,
                                                   atomic_load(&entry->stream) == LOG_DEFINITION};
     }
-    return true;
+    log->clocks = calloc(log->count + 1, sizeof *log->clocks);
+    for (size_t i = 0; log->clocks && i < log->count; i++)
+        if (log->list[i].record->head.type == WIRE_CLOCK)
+            log->clocks[log->clock_count++] = &log->list[i].record->clock;
+    return log->clocks != NULL;
 }
 
 void log_close(struct log *log)
 {
     free(log->list);
+    free(log->clocks);
     if (log->map)
         munmap(log->map, LOG_BYTES);
     memset(log, 0, sizeof *log);
@@ -75,16 +80,14 @@ static double log_mono(const struct log *log, uint32_t clock, uint64_t time, dou
     *error = 0;
     if (clock == 0)
         return (double)time;
-    for (size_t i = 0; i < log->count; i++) {
-        const union record *record = log->list[i].record;
-        if (record->head.type != WIRE_CLOCK || record->head.aux != clock)
+    for (size_t i = 0; i < log->clock_count; i++) {
+        const struct wire_clock *anchor = log->clocks[i];
+        if (anchor->head.aux != clock)
             continue;
-        if (record->clock.source_ns <= time &&
-            (!before || record->clock.source_ns > before->source_ns))
-            before = &record->clock;
-        if (record->clock.source_ns > time &&
-            (!after || record->clock.source_ns < after->source_ns))
-            after = &record->clock;
+        if (anchor->source_ns <= time && (!before || anchor->source_ns > before->source_ns))
+            before = anchor;
+        if (anchor->source_ns > time && (!after || anchor->source_ns < after->source_ns))
+            after = anchor;
     }
     if (!before && !after)
         return -1;

@@ -38,6 +38,8 @@ struct log {
     void *map;
     struct logged *list;
     size_t count;
+    const struct wire_clock **clocks; /* its records of clocks */
+    size_t clock_count;
     bool ended;
     uint64_t counts[WIRE_COUNT_SLOTS];
 };
