@@ -1,6 +1,6 @@
-/* PyTorch's operators and modules, and Python's garbage collections, as ranges that no text is made
- * for. The hook of `perfkit run --pytorch` (collectors/python/pytorch) switches them on, with the
- * interpreter's lock held.
+/* PyTorch's operators, modules and compilations, and Python's garbage collections, as ranges that
+ * no text is made for. The hook of `perfkit run --pytorch` (collectors/python/pytorch) switches
+ * them on, with the interpreter's lock held.
  *
  * Operators: PyTorch calls back at the begin and end of each, on the operator's thread. Nothing of
  * PyTorch is linked: its functions are found by name, and where the sequence number lies in its
@@ -599,4 +599,32 @@ EXPORT int perfkit_python_collects(struct object *phase, struct object *info)
     }
     errno = saved;
     return domain != NULL;
+}
+
+/* ---- compilations ---------------------------------------------------------------------------- */
+
+/* torch.compile begins or ends to compile: from the first that begins to the last that ends, on
+ * whatever thread, a range of the domain "PyTorch". The hook calls it, with the interpreter's lock
+ * held. */
+EXPORT void perfkit_pytorch_compiles(int begins);
+
+EXPORT void perfkit_pytorch_compiles(int begins)
+{
+    static const char text[] = "PyTorch", name[] = "torch.compile";
+    static struct nvtx_object *domain;
+    static pk_nvtx_range_id range;
+    static unsigned open;
+    int saved = errno;
+    if (!domain && nvtx_wanted())
+        domain = nvtx_object_get(NVTX_DOMAIN, NULL, 0, text, sizeof text - 1);
+    if (domain && begins && open++ == 0) {
+        bool captures;
+        struct nvtx_event event = {0};
+        struct nvtx_event *recorded =
+            named_event(domain, PK_NVTX_MESSAGE_ASCII, name, &event, &captures);
+        range = nvtx_start(domain, recorded, captures);
+    } else if (domain && !begins && open && --open == 0) {
+        nvtx_end(range);
+    }
+    errno = saved;
 }

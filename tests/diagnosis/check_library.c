@@ -68,6 +68,40 @@ START_TEST(what_a_library_compiles_is_no_loop)
 }
 END_TEST
 
+/* PyTorch compiles in each iteration, of which nothing is seen but the range of --pytorch. 1: a
+ * range of the program's own of that name. */
+START_TEST(what_pytorch_compiles_is_no_work_of_the_host)
+{
+    struct scene s;
+    struct prof_findings findings;
+    scene_open(&s, "cuda", "gpu");
+    int config = scene_config(&s, MUL, 1320, 256, 32);
+    scene_sql(&s, "INSERT INTO string(id, value) VALUES(50, 'torch.compile'), (51, 'PyTorch')");
+    for (int i = 0; i < STEPS; i++) {
+        scene_push(&s, "step");
+        scene_host(&s, 50 * US);
+        scene_sql(&s,
+                  "INSERT INTO range(start, duration, thread, end_thread, name, domain) "
+                  "VALUES(%lld, %d, 1, 1, 50, %s)",
+                  (long long)s.host, (int)(1800 * US), _i == 0 ? "51" : "NULL");
+        scene_host(&s, 1800 * US);
+        scene_kernel(&s, 0, config, 1000 * US);
+        scene_sync(&s);
+        scene_pop(&s);
+    }
+    struct prof_capture *capture = scene_findings(&s, &findings);
+    findings_list(&findings);
+    findings_check(&findings);
+    const struct prof_finding *finding = finding_of(&findings, "compile-in-loop");
+    const struct prof_finding *host = finding_of(&findings, "host-starvation");
+    ck_assert((finding && finding->severity == PROF_SEVERITY_CRITICAL) == (_i == 0));
+    ck_assert((host && host->severity == PROF_SEVERITY_CRITICAL) == (_i == 1));
+    if (finding)
+        ck_assert_int_ge(finding->bound_ns, (STEPS - 1) * (int64_t)(1800 * US));
+    scene_done(capture, &findings);
+}
+END_TEST
+
 /* A table of the host's is an argument in each iteration: 0: the library fills page-locked memory
  * from it, and copies that. 1: the program copies its own page-locked memory. 2: on a thread of its
  * own, and no library is there. */
@@ -193,5 +227,6 @@ START_TEST(arguments_are_no_transfers)
 END_TEST
 
 CHECK_MAIN_LOOPS("library", {what_a_library_compiles_is_no_loop, 3},
+                 {what_pytorch_compiles_is_no_work_of_the_host, 2},
                  {what_a_library_stages_is_pageable, 3}, {what_a_library_reads_is_awaited, 5},
                  {arguments_are_no_transfers, 2})

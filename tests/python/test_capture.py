@@ -151,7 +151,8 @@ class PyTorch(e2e.Case):
         plain = told(self.plain([sys.executable, "-B", os.path.join(TARGETS, "train.py"), "tell"],
                                 env=self.environment()))
         recorded = told(self.train("tell"))
-        self.assertEqual(recorded[1], plain[1])
+        awaited = " torch._dynamo.callback"  # until the program compiles
+        self.assertEqual(recorded[1], [line + awaited for line in plain[1]])
         self.assertEqual(recorded[0]["path"], plain[0]["path"])
         self.assertEqual(sorted(set(recorded[0]["modules"]) - set(plain[0]["modules"])),
                          ["_perfkit_pytorch"])
@@ -194,6 +195,14 @@ class PyTorch(e2e.Case):
             "WHERE d.value = 'Python' AND r.duration >= 0 AND r.depth = 0")]
         self.assertIn("garbage collection, generation 2", seen)
         self.assertIn("garbage collection, generation 0", seen)
+        self.assert_conserved(db)
+
+    def test_compilations(self):
+        """From the first begin to the last end, also on another thread, and after a reset."""
+        db = self.open(self.train("recompile").capture)
+        seen = db.execute("SELECT s.value, r.duration >= 0 FROM range r JOIN string s ON s.id = r.name "
+                          "JOIN string d ON d.id = r.domain WHERE d.value = 'PyTorch'").fetchall()
+        self.assertEqual(seen, [("torch.compile", 1)] * 2)
         self.assert_conserved(db)
 
     def test_modules_that_follow_each_other(self):

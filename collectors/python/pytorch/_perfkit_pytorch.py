@@ -30,13 +30,15 @@ def load(name):
 
 
 class _Finder:
-    """First on sys.meta_path until torch is imported. Finds it as it would have been found."""
+    """First on sys.meta_path until a module is imported, which is then given to a function. Finds it as it
+    would have been found."""
 
-    def __init__(self, wanted):
-        self.wanted = wanted
+    def __init__(self, name, then):
+        self.name = name
+        self.then = then
 
     def find_spec(self, name, path=None, target=None):
-        if name != "torch":
+        if name != self.name:
             return None
         for finder in list(sys.meta_path):
             find = getattr(finder, "find_spec", None)
@@ -47,32 +49,40 @@ class _Finder:
         return None
 
     def watch(self, spec):
-        """Run the hook after the module's own code. The loader is torch's alone (one is made for each
-        module): it carries the change until then, and is what it was afterwards."""
+        """Run the hook after the module's own code. The loader is the module's alone (one is made for each):
+        it carries the change until then, and is what it was afterwards."""
         try:
             loader, execute = spec.loader, spec.loader.exec_module
 
             def exec_module(module):
-                if module.__name__ != "torch":
+                if module.__name__ != self.name:
                     return execute(module)
                 del loader.exec_module
                 execute(module)
                 if self in sys.meta_path:
                     sys.meta_path.remove(self)
-                _imported(module, self.wanted)
+                _quietly(self.then, module)
             loader.exec_module = exec_module
         except Exception:
             pass
 
 
-def _imported(torch, wanted):
+def _quietly(function, module):
     try:
-        load("_perfkit_torch").start(torch, wanted)
+        function(module)
     except Exception:
         pass
+
+
+def await_import(name, then):
+    """Calls then(module) when the module has been imported."""
+    if name in sys.modules:
+        _quietly(then, sys.modules[name])
+    else:
+        sys.meta_path.insert(0, _Finder(name, then))
 
 
 def start():
     wanted = _options()
     if wanted:
-        sys.meta_path.insert(0, _Finder(wanted))
+        await_import("torch", lambda torch: load("_perfkit_torch").start(torch, wanted))

@@ -1,6 +1,6 @@
 """What `perfkit run --pytorch` switches on in a program that imports torch: a range for every
-operator, one for every call of an nn.Module, named by its path in the model, and one for every
-garbage collection of Python. The program's code stays as it is.
+operator, one for every call of an nn.Module, named by its path in the model, one while torch.compile
+compiles, and one for every garbage collection of Python. The program's code stays as it is.
 
 Operators and modules are recorded by perfkit's library (collectors/nvtx/pytorch.c). Where that does
 not know this PyTorch or Python, by PyTorch's NVTX ranges (the state behind
@@ -27,6 +27,7 @@ def _library():
     library.perfkit_pytorch_modules.argtypes = [py_object, c_size_t, py_object, py_object]
     library.perfkit_pytorch_module.argtypes = [c_void_p, c_char_p]
     library.perfkit_pytorch_module.restype = None
+    library.perfkit_pytorch_compiles.restype = None
     return library
 
 
@@ -47,6 +48,35 @@ def _collections(library):
             gc.callbacks.remove(collects)
     gc.callbacks.append(collects)
     atexit.register(end)
+
+
+# ---- compilations --------------------------------------------------------------------------------
+
+
+def _compilations(library):
+    """By the callbacks that torch._dynamo has for it, once the program imports that. Its reset() forgets
+    them."""
+    def begins(*_):
+        library.perfkit_pytorch_compiles(1)
+
+    def ends(*_):
+        library.perfkit_pytorch_compiles(0)
+
+    def watch(dynamo):
+        handler = dynamo.callback_handler
+        forget = handler.clear
+
+        def register():
+            handler.register_start_callback(begins)
+            handler.register_end_callback(ends)
+
+        @functools.wraps(forget)
+        def clear():
+            forget()
+            register()
+        register()
+        handler.clear = clear
+    _perfkit_pytorch.await_import("torch._dynamo.callback", watch)
 
 
 # ---- operators -----------------------------------------------------------------------------------
@@ -318,6 +348,7 @@ def start(torch, wanted):
             named.append(how)
     attempt("blocks of its allocator", _blocks, torch)
     attempt("garbage collections", _collections, library)
+    attempt("compilations", _compilations, library)
     version = str(getattr(torch, "__version__", "of unknown version"))
     text = "PyTorch %s: %s" % (version, "not named: " + ", ".join(missing) if missing
                                else " and ".join(named) + " are named")

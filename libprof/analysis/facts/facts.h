@@ -211,6 +211,7 @@ struct prof_lifetime {
 struct prof_compile {
     int64_t begin, end, process;
     uint32_t thread; /* that began it */
+    bool xla;
 };
 
 /* A reading of a device's clocks, and time that CUPTI took from a thread. */

@@ -1,5 +1,5 @@
-/* What a library, XLA, does for itself in the program's process: it compiles, which it shows by its
- * NVTX ranges, and may try kernels meanwhile on threads of its own; and it copies on threads that
+/* What a library, XLA or PyTorch, does for itself in the program's process: it compiles, which NVTX
+ * ranges show, and may try kernels meanwhile on threads of its own; and XLA copies on threads that
  * launch nothing. Without it such time looks like the program's own work. */
 #include <string.h>
 
@@ -10,23 +10,36 @@
 
 /* XLA's range around all that it does to compile one function (TraceMe "XlaCompile:#module=...").
  */
-static bool is_compile_range(const char *name)
+static bool is_xla_range(const char *name)
 {
     static const char xla[] = "XlaCompile:";
     return name && !strncmp(name, xla, sizeof xla - 1);
 }
 
+/* Ours around what torch.compile does (collectors/nvtx/pytorch.c). */
+static bool is_torch_range(struct prof_capture *capture, const struct prof_event_row *row,
+                           const char *name)
+{
+    if (!name || strcmp(name, "torch.compile") != 0)
+        return false;
+    const char *domain = prof_string(capture, row->domain, NULL);
+    return domain && !strcmp(domain, "PyTorch");
+}
+
 bool prof_facts_note_range(struct prof_facts *f, const struct prof_event_row *row)
 {
     const struct prof_thread *thread = prof_thread(f->capture, row->thread);
+    const char *name = prof_string(f->capture, row->name, NULL);
+    bool xla = is_xla_range(name);
     if (!thread || row->start_ns < 0 || row->start_ns >= f->end_ns || row->duration_ns <= 0 ||
-        !is_compile_range(prof_string(f->capture, row->name, NULL)))
+        (!xla && !is_torch_range(f->capture, row, name)))
         return true;
     struct prof_compile one = {.begin = row->start_ns,
                                .end =
                                    prof_min(prof_add(row->start_ns, row->duration_ns), f->end_ns),
                                .process = thread->process,
-                               .thread = (uint32_t)row->thread};
+                               .thread = (uint32_t)row->thread,
+                               .xla = xla};
     f->total_ns = prof_add(f->total_ns, one.end - one.begin);
     return prof_array_push(&f->compiles, one);
 }
@@ -44,8 +57,10 @@ static size_t join_stretches(struct prof_compile *all, size_t count)
         if (!last || last->process != one.process || last->thread != one.thread ||
             one.begin > last->end)
             all[kept++] = one;
-        else if (one.end > last->end)
-            last->end = one.end;
+        else {
+            last->end = one.end > last->end ? one.end : last->end;
+            last->xla |= one.xla;
+        }
     }
     return kept;
 }
@@ -74,7 +89,8 @@ static bool find_xla_processes(const struct prof_facts *f, struct prof_map *proc
 {
     bool ok = true;
     for (size_t i = 0; ok && i < f->compiles.count; i++)
-        ok = prof_map_put(processes, (uint64_t)f->compiles.data[i].process, 1);
+        ok = !f->compiles.data[i].xla ||
+             prof_map_put(processes, (uint64_t)f->compiles.data[i].process, 1);
     for (size_t i = 0; ok && i < f->places.count; i++) {
         const struct prof_op_place *place = &f->places.data[i];
         const struct prof_shape *shape = &f->shapes.data[place->shape];

@@ -454,7 +454,7 @@ const struct prof_rule prof_rules_host[] = {
                   "Three calls or more that compile, load modules or instantiate graphs in the "
                   "iterations, one in every second iteration or more. What XLA does to compile a "
                   "function (its NVTX range XlaCompile) is one, with the kernels that it tries "
-                  "meanwhile.",
+                  "meanwhile; so is what torch.compile does, recorded by --pytorch.",
               .why = "Compiling takes milliseconds to seconds; loading code waits for the device.",
               .fix = "Build before the loop, and ship device code instead of PTX or "
                      "source.",
@@ -474,7 +474,7 @@ const struct prof_rule prof_rules_host[] = {
               .limits = "Lazy loading inside a launch shows as a long launch, not here; what other "
                         "libraries compile without an API call or such a range, as the host's own "
                         "work.",
-              .needs = "API calls; XLA's NVTX ranges"},
+              .needs = "API calls; XLA's NVTX ranges; --pytorch"},
      .judge = compile_in_loop},
     {.page = {.id = "one-off-cost",
               .title = "Start-up dominates this run",

@@ -104,6 +104,19 @@ def main():
         torch._C._dynamo.eval_frame.set_eval_frame("compiler")
         Block()()
         assert torch._C._dynamo.eval_frame.set_eval_frame(None) == "compiler"
+    if "recompile" in sys.argv:
+        from torch import _dynamo
+        handler = _dynamo.callback.callback_handler
+        handler.begin()
+        handler.begin()  # of a function inside
+        handler.end()
+        handler.end()
+        _dynamo.reset()
+        handler.begin("0/1")
+        thread = threading.Thread(target=handler.end, args=("0/1",))
+        thread.start()
+        thread.join()
+        handler.end()  # that did not begin
     if "collect" in sys.argv:
         import gc
         gc.collect()
@@ -129,7 +142,7 @@ def main():
     if "tell" in sys.argv:
         print(json.dumps(before))
         print(type(torch.__loader__).__name__, sorted(vars(torch.__loader__)), torch.__spec__.name,
-              any("erfkit" in str(finder) for finder in sys.meta_path))
+              *[finder.name for finder in sys.meta_path if "erfkit" in str(finder)])
 
 
 main()
