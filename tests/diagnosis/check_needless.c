@@ -1,5 +1,5 @@
 /* Operators of PyTorch that change nothing: graphs without a backward pass, gradients that are
- * filled and then added to. See scene.h. */
+ * filled and then added to, casts and copies. See scene.h. */
 #include <string.h>
 
 #include "tests/check_main.h"
@@ -130,5 +130,62 @@ START_TEST(only_first_gradients_are_needlessly_added)
 }
 END_TEST
 
+/* A kernel in operators within each other. */
+static void run_within(struct scene *s, const char *const *operators, int config, int64_t ns)
+{
+    int depth = 0;
+    for (; operators[depth]; depth++)
+        scene_push(s, operators[depth]);
+    scene_kernel(s, 0, config, ns);
+    while (depth--)
+        scene_pop(s);
+}
+
+/* torch.autocast converts weights. 1: a backward pass comes, and an optimizer needs them as they
+ * are. 2: the program converts its input. 3: a tensor is laid out anew. 4: an operator does so
+ * itself. */
+START_TEST(casts_and_copies_are_needless)
+{
+    static const char *const copies[][6] = {
+        {"aten::linear", "aten::to", "aten::_to_copy", "aten::copy_", NULL},
+        {"aten::linear", "aten::to", "aten::_to_copy", "aten::copy_", NULL},
+        {"aten::to", "aten::_to_copy", "aten::copy_", NULL},
+        {"Block.attention", "aten::contiguous", "aten::clone", "aten::copy_", NULL},
+        {"aten::native_layer_norm", "aten::contiguous", "aten::clone", "aten::copy_", NULL},
+    };
+    struct scene s;
+    struct prof_findings findings;
+    scene_open(&s, "cuda", "gpu");
+    int config = scene_config(&s, MUL, 1320, 256, 32), copy = scene_config(&s, ADD, 1320, 256, 32);
+    for (int i = 0; i < STEPS; i++) {
+        scene_push(&s, "step");
+        for (int k = 0; k < 4; k++) {
+            run_within(&s, copies[_i], copy, 40 * US);
+            run_within(&s, (const char *const[]){"aten::linear", "aten::addmm", NULL}, config,
+                       100 * US);
+        }
+        if (_i == 1)
+            run_within(&s,
+                       (const char *const[]){"autograd::engine::evaluate_function: AddmmBackward0",
+                                             "aten::mm", NULL},
+                       config, 100 * US);
+        scene_sync(&s);
+        scene_pop(&s);
+    }
+    struct prof_capture *capture = scene_findings(&s, &findings);
+    findings_list(&findings);
+    findings_check(&findings);
+    const struct prof_finding *finding = finding_of(&findings, "needless-operators");
+    ck_assert_int_eq(finding != NULL, _i == 0 || _i == 3);
+    if (finding) {
+        ck_assert_int_gt(finding->severity, PROF_SEVERITY_INFO);
+        ck_assert_double_eq_tol(number_of(finding, _i ? "copies" : "casts"), 4 * STEPS, 8);
+        ck_assert_double_eq_tol(number_of(finding, "needless_kernel_ns"),
+                                (double)(STEPS * 4 * 40 * US), 400e3);
+    }
+    scene_done(capture, &findings);
+}
+END_TEST
+
 CHECK_MAIN_LOOPS("needless", {a_graph_without_a_backward_pass_is_needless, 4},
-                 {only_first_gradients_are_needlessly_added, 2})
+                 {only_first_gradients_are_needlessly_added, 2}, {casts_and_copies_are_needless, 5})

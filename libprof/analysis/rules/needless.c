@@ -20,21 +20,30 @@ enum role {
     ZEROES,      /* Optimizer.zero_grad */
     ACCUMULATES, /* torch::autograd::AccumulateGrad */
     BACKWARD,    /* any node of a backward pass */
+    MULTIPLIES,  /* what torch.autocast converts the arguments of */
+    CASTS,       /* aten::_to_copy */
+    LAYS_OUT,    /* aten::contiguous */
     ROLES,
 };
 
 static const struct {
+    enum role role;
     const char *text;
     bool begins; /* the range's name does */
-} role_texts[ROLES] = {
-    [ADDS] = {"aten::add_", false},
-    [CONVOLVES] = {"aten::_convolution", false},
-    [CONVOLUTION_BACKWARD] = {"aten::convolution_backward", false},
-    [SUMS] = {"aten::sum", false},
-    [NORMS] = {"aten::batch_norm", false},
-    [ZEROES] = {"Optimizer.zero_grad#", true},
-    [ACCUMULATES] = {"torch::autograd::AccumulateGrad", false},
-    [BACKWARD] = {"autograd::engine::evaluate_function: ", true},
+} role_texts[] = {
+    {ADDS, "aten::add_", false},
+    {CONVOLVES, "aten::_convolution", false},
+    {CONVOLUTION_BACKWARD, "aten::convolution_backward", false},
+    {SUMS, "aten::sum", false},
+    {NORMS, "aten::batch_norm", false},
+    {ZEROES, "Optimizer.zero_grad#", true},
+    {ACCUMULATES, "torch::autograd::AccumulateGrad", false},
+    {BACKWARD, "autograd::engine::evaluate_function: ", true},
+    {MULTIPLIES, "aten::linear", false},
+    {MULTIPLIES, "aten::matmul", false},
+    {MULTIPLIES, "aten::conv", true},
+    {CASTS, "aten::_to_copy", false},
+    {LAYS_OUT, "aten::contiguous", false},
 };
 
 enum needless {
@@ -43,6 +52,8 @@ enum needless {
     ZERO,
     ACCUMULATION,
     FIRST_ACCUMULATION, /* of those, by the first backward pass after a fill */
+    CAST,               /* by torch.autocast, of what no backward pass needs */
+    COPY,               /* by tensor.contiguous() */
     NEEDLESS,
 };
 
@@ -56,6 +67,7 @@ struct operators {
     int64_t count[NEEDLESS];
     int64_t biases; /* with those that no batch norm follows */
     bool at_once;   /* one kernel fills many gradients */
+    bool backward;  /* kernels of a backward pass are there */
     enum gradients gradients;
     bool waits;          /* for a batch norm, nothing having come in between */
     struct prof_op bias; /* the last one */
@@ -69,12 +81,14 @@ static void find_roles(struct prof_judge *judge)
     judge->roles = calloc(f->range_texts.list.count + 1, 1);
     for (size_t i = 0; judge->roles && i < f->range_texts.list.count; i++) {
         const char *text = f->range_texts.list.data[i];
-        for (int r = NO_ROLE + 1; text && r < ROLES; r++) {
+        for (size_t r = 0; text && r < sizeof role_texts / sizeof *role_texts; r++) {
             const char *of = role_texts[r].text;
+            enum role role = role_texts[r].role;
             if (role_texts[r].begins ? !strncmp(text, of, strlen(of)) : !strcmp(text, of))
-                judge->roles[i] = (unsigned char)r;
+                judge->roles[i] = judge->roles[i] ? judge->roles[i] : (unsigned char)role;
         }
-        judge->names_needless |= judge->roles[i] == NORMS || judge->roles[i] == ZEROES;
+        judge->names_needless |= judge->roles[i] == NORMS || judge->roles[i] == ZEROES ||
+                                 judge->roles[i] == CASTS || judge->roles[i] == LAYS_OUT;
     }
     judge->failed |= !judge->roles;
 }
@@ -83,6 +97,7 @@ static void find_roles(struct prof_judge *judge)
 struct around {
     unsigned all;
     enum role inner, outer;
+    enum role first; /* of the outermost operator, which the program calls itself */
 };
 
 static struct around ranges_around(const struct operators *o, const struct prof_op *op)
@@ -95,8 +110,10 @@ static struct around ranges_around(const struct operators *o, const struct prof_
     for (size_t l = 0; lanes && l < lanes->lanes.count && !around.all; l++) {
         uint32_t at = prof_range_at(ranges, &lanes->lanes.data[l], op->call);
         for (int depth = 0; at != PROF_NO_RANGE; at = ranges->nodes.data[at].parent, depth++) {
-            enum role role = o->roles[ranges->nodes.data[at].group];
+            uint32_t group = ranges->nodes.data[at].group;
+            enum role role = o->roles[group];
             around.all |= 1u << role;
+            around.first = f->is_operator[group] ? role : around.first;
             around.inner = depth == 0 ? role : around.inner;
             around.outer = depth == 1 ? role : around.outer;
         }
@@ -156,7 +173,12 @@ static void add_kernel(struct operators *o, const struct prof_op *op)
         add_needless(o, ZERO, op);
     } else if (around.inner == ADDS && around.all & 1u << ACCUMULATES) {
         add_needless(o, ACCUMULATION, op);
+    } else if (around.all & 1u << CASTS && around.all & (1u << MULTIPLIES | 1u << CONVOLVES)) {
+        add_needless(o, CAST, op);
+    } else if (around.first == LAYS_OUT) {
+        add_needless(o, COPY, op);
     }
+    o->backward |= (around.all & 1u << BACKWARD) != 0;
 }
 
 static void sum_operators(struct operators *o)
@@ -265,20 +287,40 @@ static struct graph find_graph(struct prof_judge *judge)
 static void say_needless(struct prof_judge *judge, struct prof_draft *draft,
                          const struct operators *o, const struct graph *graph)
 {
+    const char *colon = ":";
     prof_numbers(draft, {"biases", (double)o->count[BIAS]}, {"zeroes", (double)o->count[ZERO]},
-                 {"sums", (double)o->count[ACCUMULATION]}, {"nodes", (double)graph->unused});
+                 {"sums", (double)o->count[ACCUMULATION]}, {"nodes", (double)graph->unused},
+                 {"casts", (double)o->count[CAST]}, {"copies", (double)o->count[COPY]});
     prof_say(draft, "Some operators change nothing");
-    if (o->count[BIAS])
+    if (o->count[BIAS]) {
         prof_say(draft, ": {biases|bias|biases} of convolutions are added that the batch norm "
                         "behind subtracts again with the mean (bias=False)");
-    if (o->count[ZERO])
+        colon = ";";
+    }
+    if (o->count[ZERO]) {
         prof_say(draft,
                  "%s gradients are filled with zeros in {zeroes|launch|launches} and added "
                  "to in {sums} (zero_grad(set_to_none=True))",
-                 o->count[BIAS] ? ";" : ":");
+                 colon);
+        colon = ";";
+    }
+    if (o->count[CAST]) {
+        prof_say(draft, "%s torch.autocast converts weights and inputs in {casts|launch|launches}",
+                 colon);
+        prof_say_per_iteration(judge, draft, "casts_per_iteration", "casts");
+        prof_say(draft, ", though no backward pass needs them in FP32 (model.to(torch.bfloat16) "
+                        "once)");
+        colon = ";";
+    }
+    if (o->count[COPY]) {
+        prof_say(draft, "%s tensors are copied to be laid out anew in {copies|launch|launches}",
+                 colon);
+        prof_say_per_iteration(judge, draft, "copies_per_iteration", "copies");
+        prof_say(draft, " (no .contiguous() in front of an operator that takes any layout)");
+        colon = ";";
+    }
     if (graph->unused) {
-        prof_say(draft, "%s {nodes|node|nodes} of a graph for a backward pass are made",
-                 o->count[BIAS] || o->count[ZERO] ? ";" : ":");
+        prof_say(draft, "%s {nodes|node|nodes} of a graph for a backward pass are made", colon);
         prof_say_per_iteration(judge, draft, "nodes_per_iteration", "nodes");
         prof_say(draft, ", and no backward pass comes (torch.inference_mode())");
     }
@@ -317,21 +359,28 @@ static void needless_operators(struct prof_judge *judge)
         graph = find_graph(judge);
     else if (launches_pytorch(judge))
         prof_abstain(judge, "needs ranges of PyTorch's operators (perfkit run --pytorch)");
-    if (graph.unused && is_in_windows(judge)) {
-        graph.unused = 0;
+    if ((graph.unused || o.count[CAST]) && is_in_windows(judge)) {
+        graph.unused = o.count[CAST] = 0;
         prof_abstain(judge, "recorded in windows: a backward pass may lie between them");
     }
     if (!o.count[ACCUMULATION])
         o.count[ZERO] = 0; /* filled for something else */
-    if (!judge->failed && (o.count[BIAS] || o.count[ZERO] || graph.unused)) {
-        struct prof_draft *draft = prof_found(judge, graph.unused ? 0.4 : 0.6);
+    if (o.backward)
+        o.count[CAST] = 0; /* of weights that are kept in FP32 */
+    if (graph.unused <= o.count[CAST])
+        graph.unused = 0; /* what casts make */
+    if (!judge->failed &&
+        (o.count[BIAS] || o.count[ZERO] || o.count[CAST] || o.count[COPY] || graph.unused)) {
+        struct prof_draft *draft = prof_found(judge, graph.unused || o.count[COPY] ? 0.4 : 0.6);
         double biases = o.count[BIAS] ? (double)o.count[BIAS] / (double)o.biases : 0;
         double sums = (double)o.count[ZERO] / fmax((double)o.count[ACCUMULATION], 1);
         double parts[NEEDLESS] = {[BIAS] = 1,
                                   [BIAS_GRADIENT] = biases,
                                   [ZERO] = o.count[ZERO] > 0,
                                   [ACCUMULATION] = o.at_once ? 0 : fmin(sums, 1),
-                                  [FIRST_ACCUMULATION] = o.at_once};
+                                  [FIRST_ACCUMULATION] = o.at_once,
+                                  [CAST] = o.count[CAST] > 0,
+                                  [COPY] = 1};
         if (o.ns)
             prof_numbers(draft, {"needless_kernel_ns", (double)claim_needless(&o, draft, parts)});
         int64_t nodes_ns = graph.unused * NODE_NS;
@@ -357,15 +406,21 @@ const struct prof_rule prof_rules_needless[] = {
                        "aten::_convolution), and aten::batch_norm comes next. Or gradients are "
                        "filled in Optimizer.zero_grad and then added to. Or operators, ten or more "
                        "in an iteration and half of those that can have a gradient, have sequence "
-                       "numbers that no operator of a backward pass has.",
+                       "numbers that no operator of a backward pass has. Or torch.autocast "
+                       "converts what linear layers and convolutions take (aten::_to_copy in "
+                       "them), and no backward pass comes. Or the program calls .contiguous() and "
+                       "a kernel copies.",
               .why = "Batch norm subtracts the mean and with it the bias; a first gradient can "
                      "be stored instead of added to zeros; inference needs no graph, which "
-                     "takes the host time and keeps intermediate results in memory.",
+                     "takes the host time and keeps intermediate results in memory, and no "
+                     "weights in FP32; most operators take any layout.",
               .fix = "Leave out these operators: the results stay the same without them.",
               .pytorch = "nn.Conv2d(..., bias=False) in front of nn.BatchNorm2d (for inference "
                          "torch.nn.utils.fuse_conv_bn_eval); "
                          "optimizer.zero_grad(set_to_none=True), which is the default; "
-                         "torch.inference_mode() or torch.no_grad() around what is not trained.",
+                         "torch.inference_mode() or torch.no_grad() around what is not trained; "
+                         "model.to(torch.bfloat16), or .half(), once instead of torch.autocast; no "
+                         ".contiguous() that nothing needs.",
               .bound = "The kernels of those operators with the idle time that ends with them, of "
                        "the additions to gradients as many as were filled (where one kernel fills "
                        "many: those of the first backward pass behind it); for each node of an "
