@@ -170,10 +170,8 @@ static const struct {
     {PROF_LIBRARY_XLA, "triton_gemm", true},
     {PROF_LIBRARY_XLA, "triton_softmax", true},
     {PROF_LIBRARY_XLA, "gemm_fusion", true},
-    {PROF_LIBRARY_XLA, "input_reduce_fusion", true},
-    {PROF_LIBRARY_XLA, "input_concatenate_fusion", true},
-    {PROF_LIBRARY_XLA, "input_scatter_fusion", true},
-    {PROF_LIBRARY_XLA, "loop_", true}, /* with "_fusion" */
+    {PROF_LIBRARY_XLA, "input_", true}, /* with "_fusion": input_add_reduce_fusion_5 */
+    {PROF_LIBRARY_XLA, "loop_", true},  /* likewise */
     {PROF_LIBRARY_XLA, "wrapped_", true},
     {PROF_LIBRARY_NCCL, "nccl", false},
     {PROF_LIBRARY_ATEN, "at::native", false},
@@ -205,8 +203,8 @@ enum prof_library prof_name_library(const char *name)
         const char *text = library_words[i].text;
         bool fits = library_words[i].begins ? !strncmp(own, text, strlen(text))
                                             : strcasestr(name, text) != NULL;
-        if (fits && (strcmp(text, "loop_") != 0 || strstr(own, "_fusion")) &&
-            !is_only_an_argument(own, text))
+        bool fuses = !strcmp(text, "loop_") || !strcmp(text, "input_");
+        if (fits && (!fuses || strstr(own, "_fusion")) && !is_only_an_argument(own, text))
             return library_words[i].library;
     }
     return PROF_LIBRARY_NONE;

@@ -93,7 +93,7 @@ END_TEST
 START_TEST(a_graph_of_xla_is_no_chain)
 {
     static const char *const names[] = {"loop_multiply_fusion", "wrapped_tanh",
-                                        "input_reduce_fusion_6"};
+                                        "input_add_reduce_fusion_5"};
     static const int64_t ns[] = {5 * US, 3 * US, 4 * US};
     struct scene s;
     struct prof_findings findings;

@@ -140,6 +140,24 @@ START_TEST(a_kernel_is_paid_for_once)
 }
 END_TEST
 
+/* Two large blocks fill a unit, and start at once: 144 of them leave most units half of the time.
+ * 1: two for each unit. 2: a library's. 3: blocks of which four fill a unit. */
+START_TEST(large_blocks_that_start_at_once_have_rounds)
+{
+    struct prof_findings findings;
+    struct prof_capture *capture =
+        kernel_loop(_i == 2 ? "nvjet_sm90_tst_128x128" : "product", _i == 1 ? 264 : 144,
+                    _i == 3 ? 56 : 120, 500 * US, 0, &findings);
+    const struct prof_finding *tail = finding_of(&findings, "tail-effect");
+    ck_assert_int_eq(tail != NULL, _i == 0);
+    if (tail)
+        ck_assert_double_eq_tol(number_of(tail, "rounds"), 144.0 / 132, 0.001);
+    ck_assert_int_eq(finding_of(&findings, "low-occupancy") != NULL, _i == 1 || _i == 3);
+    findings_check(&findings);
+    scene_done(capture, &findings);
+}
+END_TEST
+
 /* Which copies are small is a matter of their sizes: a run whose link was slower counts as many. */
 START_TEST(small_copies_are_counted_by_size)
 {
@@ -426,8 +444,8 @@ START_TEST(a_librarys_occupancy_is_its_own)
 }
 END_TEST
 
-/* A million blocks of one warp: only where a unit ends one each 78 ns is starting them the fault, not
- * where each takes 144, and only then is it more than information. */
+/* A million blocks of one warp: only where a unit ends one each 78 ns is starting them the fault,
+ * not where each takes 144, and only then is it more than information. */
 START_TEST(tiny_blocks_take_their_start)
 {
     struct scene s;
@@ -667,13 +685,14 @@ END_TEST
 
 CHECK_MAIN_LOOPS("rules", {it_speaks_on_the_fault_only, (int)program_count},
                  {memory_that_is_kept_need_not_grow, 3}, {a_kernel_is_paid_for_once, 1},
+                 {large_blocks_that_start_at_once_have_rounds, 4},
                  {small_copies_are_counted_by_size, 1}, {a_late_kernel_breaks_no_chain, 2},
                  {a_rule_has_one_severity, sizeof savings / sizeof savings[0]},
                  {a_small_part_is_info, 1}, {a_readbacks_wait_is_no_sync_stall, 1},
                  {the_devices_own_way_is_no_launching, 2}, {a_chain_is_paid_for_its_longer_way, 1},
                  {short_lived_threads_are_a_chain, 4}, {power_is_information, 2},
                  {a_kernels_start_stays, 2}, {causes_come_first, 2},
-                 {a_librarys_occupancy_is_its_own, 11}, {tiny_blocks_take_their_start, 3}, {an_interpreters_way_is_launching, 2},
-                 {lost_work_is_not_idle_time, 4},
+                 {a_librarys_occupancy_is_its_own, 11}, {tiny_blocks_take_their_start, 3},
+                 {an_interpreters_way_is_launching, 2}, {lost_work_is_not_idle_time, 4},
                  {damage_makes_no_nonsense, sizeof damages / sizeof damages[0]},
                  {every_rule_is_covered, 1})

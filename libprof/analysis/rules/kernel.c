@@ -175,9 +175,23 @@ static double rounds_of(const struct prof_judge *judge, const struct prof_shape 
            (double)(device_units(judge) * occupancy.blocks);
 }
 
+#define LARGE_BLOCKS 2 /* so many fill a unit, and share it: each takes longer */
+
+/* Rounds, where blocks are so large that a unit works on one of them at a time: also of those that
+ * all start at once, as 144 blocks on 132 units. What a library launches it chose for that. */
+static double rounds_of_work(const struct prof_judge *judge, const struct prof_shape *shape)
+{
+    struct prof_occupancy occupancy;
+    double rounds = rounds_of(judge, shape);
+    if (rounds <= 0 || rounds >= 1 || !occupancy_of(judge, shape, &occupancy) ||
+        occupancy.blocks > LARGE_BLOCKS || prof_name_is_library(shape->config->name))
+        return rounds;
+    return rounds * (double)occupancy.blocks;
+}
+
 static double part_last_round(const struct prof_judge *judge, const struct prof_shape *shape)
 {
-    double rounds = rounds_of(judge, shape), full = floor(rounds);
+    double rounds = rounds_of_work(judge, shape), full = floor(rounds);
     if (full < 1 || rounds == full || 1 / (full + 1) < 0.2)
         return 0;
     return fmin(1 - rounds / (full + 1), below_roof(judge, shape));
@@ -194,7 +208,7 @@ static void tail_effect(struct prof_judge *judge)
         return;
     struct prof_draft *draft = prof_found(judge, 0.3);
     prof_numbers(draft, {"launches", (double)hits.count});
-    prof_number(draft, "rounds", rounds_of(judge, hits.worst), PROF_NUMBER_PLAIN);
+    prof_number(draft, "rounds", rounds_of_work(judge, hits.worst), PROF_NUMBER_PLAIN);
     prof_numbers(draft, {"kernel_ns", (double)hits.time_ns});
     prof_say(
         draft,
@@ -399,8 +413,11 @@ const struct prof_rule prof_rules_kernel[] = {
     {.page =
          {.id = "tail-effect",
           .title = "The last round of blocks leaves the device half empty",
-          .fires = "Kernels of one to four full rounds of blocks and a part of one: rounds = "
-                   "blocks / (units x blocks per unit), after the occupancy formula.",
+          .fires =
+              "Kernels of one to four full rounds of blocks and a part of one: rounds = "
+              "blocks / (units x blocks per unit), after the occupancy formula. Where all start "
+              "at once and two fill a unit (not of libraries): blocks / units, as the two "
+              "share it.",
           .why = "The last, partial round takes as long as a full one.",
           .fix = "Launch as many blocks as run at once, or a multiple of that "
                  "number.",
