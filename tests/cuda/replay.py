@@ -140,12 +140,11 @@ def run_side_by_side(processes):
             log.flush()
             os._exit(not all(passed))
         children.append((child, log))
-    failed = 0
-    for child, log in children:
-        failed |= os.waitpid(child, 0)[1]
+    ended = [(os.waitpid(child, 0)[1], log) for child, log in children]
+    for _, log in sorted(ended, key=lambda process: process[0]):  # a failure is what a log ends with
         log.seek(0)
         sys.stderr.write(log.read())
-    sys.exit(failed != 0)
+    sys.exit(any(status for status, _ in ended))
 
 
 def recorded_dumps():
