@@ -163,10 +163,22 @@ bool fake_is_gone(void)
     return gone;
 }
 
+/* In a child: what another thread of its parent was handing over is not the child's. */
+static void forked(void)
+{
+    for (unsigned i = 0; i < MAX_THREADS; i++) {
+        if (pthread_mutex_trylock(&buffers[i].lock) == 0)
+            pthread_mutex_unlock(&buffers[i].lock);
+        else
+            buffers[i] = (struct thread_buffer){.lock = PTHREAD_MUTEX_INITIALIZER};
+    }
+}
+
 __attribute__((constructor)) static void made(void)
 {
     owner = getpid();
     atexit(destroy);
+    pthread_atfork(NULL, NULL, forked);
 }
 
 EXPORT CUptiResult cuptiActivityEnable(CUpti_ActivityKind kind)
