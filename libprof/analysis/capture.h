@@ -189,10 +189,12 @@ bool prof_occupancy_of(const struct prof_device *device, const struct prof_confi
 const char *prof_occupancy_limit_text(enum prof_occupancy_limit limit);
 
 /* Blocks (work-groups) of a launch; 0 = unknown. The same, but the threads, which are no fewer,
- * where the runtime chooses the blocks. Threads of a block; 0 = chosen by the runtime. */
+ * where the runtime chooses the blocks. Threads of a block; 0 = chosen by the runtime. Threads of
+ * all blocks. */
 int64_t prof_config_blocks(const struct prof_config *config);
 int64_t prof_config_most_blocks(const struct prof_config *config);
 int64_t prof_config_threads(const struct prof_config *config);
+int64_t prof_config_items(const struct prof_config *config);
 
 /* ---- when it recorded ------------------------------------------------------------------------ */
 

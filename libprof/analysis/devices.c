@@ -195,9 +195,14 @@ bool prof_tell_devices_apart(struct prof_capture *capture)
     return ok;
 }
 
+bool prof_device_is_host(const struct prof_device *device)
+{
+    return device && device->kind && !strcmp(device->kind, "cpu");
+}
+
 bool prof_device_shares_memory(const struct prof_device *device)
 {
-    return device && (device->integrated == 1 || (device->kind && !strcmp(device->kind, "cpu")));
+    return device && (device->integrated == 1 || prof_device_is_host(device));
 }
 
 bool prof_copy_moves(const struct prof_capture *capture, int kind, int64_t stream)
@@ -237,6 +242,12 @@ int64_t prof_config_most_blocks(const struct prof_config *config)
 int64_t prof_config_threads(const struct prof_config *config)
 {
     return config && config->block[0] > 0 ? product(config->block) : 0;
+}
+
+int64_t prof_config_items(const struct prof_config *config)
+{
+    int64_t blocks = prof_config_most_blocks(config), threads = prof_config_threads(config);
+    return threads > 1 && blocks > MOST / threads ? MOST : blocks * (threads ? threads : 1);
 }
 
 static int64_t blocks_per_unit(const struct prof_device *device)

@@ -180,6 +180,8 @@ const struct prof_config *prof_config(const struct prof_capture *capture, int64_
 
 /* Whether the device works in the host's memory: processors, integrated GPUs. NULL: false. */
 bool prof_device_shares_memory(const struct prof_device *device);
+/* Is it the processors of the host (an OpenCL device of that type)? */
+bool prof_device_is_host(const struct prof_device *device);
 /* Whether a transfer of this kind (transfer.kind) on this stream moves its bytes, so that they and
  * its time make a rate: a map of memory that host and device share only has an address. */
 bool prof_copy_moves(const struct prof_capture *capture, int kind, int64_t stream);

@@ -74,9 +74,10 @@ static void close_purse(struct purse *purse)
     free(purse->kernels);
 }
 
-/* What a draft is paid, and of it the time in which the device waits for the host. */
+/* What a draft is paid, and of it the time in which the device waits for the host; for kernels that
+ * its time slows, beside that. */
 struct payment {
-    int64_t paid, waiting;
+    int64_t paid, waiting, slowed;
 };
 
 /* Pay a draft's claims out of what is left of the device's states, and of each kernel. */
@@ -92,28 +93,38 @@ static struct payment pay(const struct prof_draft *draft, struct purse *purse)
         *kernel = draft->least.data[i].ns;
     }
     for (int i = 0; i < PROF_SLICES; i++) {
-        int64_t claim = draft->claims[i] + (i == PROF_SLICE_KERNEL ? kernels : 0);
-        int64_t part = prof_min(claim, left[i]);
+        int64_t saved = i == PROF_SLICE_KERNEL && !draft->slowed ? kernels : 0;
+        int64_t part = prof_min(draft->claims[i] + saved, left[i]);
         left[i] -= part;
         payment.paid += part;
         payment.waiting += i >= PROF_SLICE_SYNC ? part : 0;
     }
+    if (draft->slowed) {
+        payment.slowed = prof_min(prof_min(kernels, left[PROF_SLICE_KERNEL]), payment.paid);
+        left[PROF_SLICE_KERNEL] -= payment.slowed;
+    }
     return payment;
+}
+
+static int64_t kernels_worth(const struct prof_draft *draft, const struct prof_facts *f)
+{
+    int64_t left = f->devices.data[draft->device].slice_ns[PROF_SLICE_KERNEL], sum = 0;
+    for (size_t i = 0; i < draft->least.count; i++)
+        sum += f->shapes.data[draft->least.data[i].shape].alone_ns - draft->least.data[i].ns;
+    return prof_min(sum, left - draft->claims[PROF_SLICE_KERNEL]);
 }
 
 /* What the draft would be paid if it was the only one: all of its claims and what it saves of
  * kernels, which becomes a term of its bound here. */
 static int64_t worth(struct prof_draft *draft, const struct prof_facts *f)
 {
-    const int64_t *slices = f->devices.data[draft->device].slice_ns;
-    int64_t sum = 0, kernels = 0;
-    for (size_t i = 0; i < draft->least.count; i++)
-        kernels += f->shapes.data[draft->least.data[i].shape].alone_ns - draft->least.data[i].ns;
-    kernels = prof_min(kernels, slices[PROF_SLICE_KERNEL] - draft->claims[PROF_SLICE_KERNEL]);
+    int64_t sum = 0, kernels = draft->slowed ? 0 : kernels_worth(draft, f);
     if (kernels > 0)
         prof_term(draft, "saved_kernel_ns", kernels, 1);
     for (int i = 0; i < PROF_SLICES; i++)
         sum += draft->claims[i];
+    if (draft->slowed)
+        prof_term(draft, "slowed_kernel_ns", prof_min(kernels_worth(draft, f), sum), 1);
     return sum + kernels;
 }
 
@@ -168,7 +179,7 @@ static bool replay_all(struct prof_judge *judge)
     bool honest = ok && span > 0 && fabs((double)base - span) <= HONEST * span;
     for (size_t i = 0; honest && ok && i < judge->drafts.count; i++) {
         struct prof_draft *draft = &judge->drafts.data[i];
-        if (!draft->has_edit && !edit_kernels(draft, judge->facts, ops))
+        if (!draft->has_edit && (draft->slowed || !edit_kernels(draft, judge->facts, ops)))
             continue;
         if (!draft->has_edit)
             draft->edit.ops = ops;
@@ -319,6 +330,31 @@ static void leave_recording_out(struct prof_draft *draft, struct payment payment
         prof_say(draft, " Recording may have made all of that time.");
 }
 
+/* Kernels that the draft's time slows are in the bound, but nothing else goes by them: they are no
+ * part of what the fix is likely to save. */
+static void add_slowed(struct prof_draft *draft, int64_t slowed, const struct prof_facts *f)
+{
+    struct prof_finding *finding = &draft->finding;
+    int64_t window = f->phases.time_ns, own = finding->bound_ns;
+    int64_t alone = prof_min(kernels_worth(draft, f), finding->alone_ns);
+    if (!draft->slowed || alone <= 0)
+        return;
+    slowed = slowed > 0 && own > 0 ? prof_min(slowed, alone) : 0;
+    double more = slowed ? (double)(own + slowed) / (double)own : 1;
+    if (alone > slowed)
+        prof_term(draft, PROF_NUMBER_ELSEWHERE, alone - slowed, -1);
+    finding->bound_ns += slowed;
+    finding->alone_ns += alone;
+    if (finding->net_min_ns != PROF_UNKNOWN) {
+        finding->net_min_ns += slowed;
+        finding->net_max_ns += slowed;
+    }
+    finding->bound_share = window > 0 ? (double)finding->bound_ns / (double)window : 0;
+    finding->alone_share = window > 0 ? (double)finding->alone_ns / (double)window : 0;
+    finding->typical_ns = (int64_t)((double)finding->typical_ns * more);
+    finding->confidence /= more;
+}
+
 /* What a phase has to do with a rule may be too little to be reported by itself: see choose_rows.
  */
 static bool publish(struct prof_judge *judge, struct prof_findings *result)
@@ -358,6 +394,7 @@ static bool publish(struct prof_judge *judge, struct prof_findings *result)
             if (f->phase->overhead.source != PROF_OVERHEAD_UNKNOWN && !f->phase->overhead.in_part)
                 set_net_bound(finding, payment, &made);
             leave_recording_out(draft, payment, &made);
+            add_slowed(draft, prof_min(payment.slowed, wall - finding->bound_ns), f);
             if (finding->confidence <= HINT ||
                 (finding->names_no_cause && finding->bound_ns < finding->alone_ns / 2))
                 draft->most = PROF_SEVERITY_INFO;
@@ -401,6 +438,8 @@ static void ask_all(struct prof_judge *judge)
             size_t before = judge->drafts.count;
             if (rule->per_capture || judge->device->kernels || judge->device->copies)
                 rule->judge(judge);
+            for (size_t k = before; !rule->per_capture && k < judge->drafts.count; k++)
+                prof_claim_slowed(judge, &judge->drafts.data[k]);
             if (rule->advice && judge->drafts.count > before)
                 prof_advise(judge, &judge->drafts.data[before], rule->advice);
         }
@@ -412,6 +451,8 @@ static void free_drafts(struct prof_judge *judge)
     for (size_t i = 0; i < judge->drafts.count; i++)
         prof_array_free(&judge->drafts.data[i].least);
     prof_array_free(&judge->drafts);
+    free(judge->slowed);
+    judge->slowed = NULL;
 }
 
 /* The states of a device add up over the phases. Devices that did nothing are one long state that

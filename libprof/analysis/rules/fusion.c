@@ -48,6 +48,19 @@ static bool has_brief_threads(const struct prof_judge *judge, const struct prof_
     return rounds > 1 && (double)shape->sum_ns / (double)shape->count < rounds * LIFE_NS;
 }
 
+/* The same of a processor's kernel, whose items are loops of its own: an item takes a processor so
+ * short a time that moving what it reads and writes is most of it. */
+#define ITEM_NS 1.0
+
+static bool has_brief_items(const struct prof_judge *judge, const struct prof_shape *shape)
+{
+    const struct prof_device *device = judge->device->device;
+    if (!prof_is_host(judge) || device->units <= 0)
+        return false;
+    double items = (double)prof_config_items(shape->config);
+    return (double)shape->sum_ns * (double)device->units < (double)shape->count * items * ITEM_NS;
+}
+
 /* PyTorch's and XLA's compilers fuse what they can. XLA also compiles functions that are called one
  * after the other; its graphs are of one. */
 static enum prof_library compiler_of(const struct prof_shape *shape)
@@ -72,7 +85,8 @@ static struct kernel_class *classify(struct prof_judge *judge)
         bool product = prof_name_is_matmul(name) || prof_name_is_convolution(name);
         bool brief = isnan(intensity) && !product && shape->sum_ns / shape->count < SHORT_NS;
         bool named = isnan(intensity) && prof_name_is_streaming(name);
-        bool light = isnan(intensity) && has_brief_threads(judge, shape);
+        bool light =
+            isnan(intensity) && (has_brief_threads(judge, shape) || has_brief_items(judge, shape));
         classes[shape - f->shapes.data] = (struct kernel_class){.fusible = low     ? BY_WORK
                                                                            : brief ? BY_LENGTH
                                                                            : named ? BY_NAME
@@ -247,8 +261,7 @@ static void extend(const struct prof_facts *f, struct chain *chain, struct chain
     const struct prof_shape *shape = &f->shapes.data[op->shape];
     const char *name = prof_shape_name(shape);
     bool named = class.fusible == BY_NAME, light = class.fusible == BY_THREADS;
-    int64_t threads =
-        light ? prof_config_blocks(shape->config) * prof_config_threads(shape->config) : 0;
+    int64_t threads = light ? prof_config_items(shape->config) : 0;
     bool anew = chain->first_name == name && chain->last_name != name;
     if (named || light ||
         chain->streams) /* expressions come back to an operation, iterations end */

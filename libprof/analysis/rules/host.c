@@ -157,6 +157,8 @@ static void compile_in_loop(struct prof_judge *judge)
     struct prof_draft *draft = prof_found(judge, 0.8);
     prof_numbers(draft, {"calls", (double)count}, {"call_ns", (double)ns});
     prof_claim(judge, draft, "idle_ns", PROF_SLICE_BUILD, idle);
+    prof_claim(judge, draft, "idle_launch_beside_ns", PROF_SLICE_LAUNCH,
+               judge->device->launch_beside_build_ns);
     prof_say(draft, "{calls|call|calls} that compile, load code or make graphs in the iterations: "
                     "{call_ns}, {idle_ns} of it while the device was idle.");
     if (!judge->facts->compiles.count) /* else the calls are the least of it */
@@ -470,7 +472,9 @@ const struct prof_rule prof_rules_host[] = {
                      "shape, or to a few; static_argnums only for arguments of few values, as "
                      "each new value compiles again: JAX_LOG_COMPILES=1 says when it does, "
                      "JAX_EXPLAIN_CACHE_MISSES=1 why.",
-              .bound = "Idle time of the device in those calls.",
+              .bound =
+                  "Idle time of the device in those calls, and in the launches that follow them "
+                  "in the same gap: a runtime may compile or load only there.",
               .limits = "Lazy loading inside a launch shows as a long launch, not here; what other "
                         "libraries compile without an API call or such a range, as the host's own "
                         "work.",

@@ -1,4 +1,5 @@
 /* Drafts of findings; see judge.h. */
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -221,6 +222,77 @@ void prof_claim_kernel(struct prof_judge *judge, struct prof_draft *draft,
     }
     double left = part < 1 ? (double)shape->alone_ns * (1 - part) : 0;
     *slot = (struct prof_least){(uint32_t)(shape - judge->facts->shapes.data), (int64_t)left};
+}
+
+struct timed_kernel {
+    uint32_t shape;
+    int64_t ns;
+};
+
+PROF_ORDER(by_shape_and_time, struct timed_kernel, PROF_ASCENDING(shape), PROF_ASCENDING(ns))
+
+/* Fewer have no fastest tenth. */
+#define LEAST_ALIKE 10
+
+/* By what part the kernels of each shape would take less, were none slower than the fastest tenth.
+ */
+static double *slowed_parts(const struct prof_facts *f)
+{
+    PROF_ARRAY(struct timed_kernel) kernels = {0};
+    double *parts = calloc(f->shapes.count + 1, sizeof *parts);
+    struct prof_op_walk walk = {0};
+    const struct prof_op *op;
+    enum prof_op_kind kind;
+    while (parts && (op = prof_facts_next_in_phase(f, &walk, &kind))) {
+        const struct prof_device_facts *device = &f->devices.data[f->shapes.data[op->shape].device];
+        if (kind != PROF_OP_KERNEL || !prof_device_is_host(device->device))
+            continue;
+        struct timed_kernel *slot = prof_array_add(&kernels);
+        if (!slot) {
+            free(parts);
+            parts = NULL;
+        } else {
+            *slot = (struct timed_kernel){op->shape, op->duration};
+        }
+    }
+    if (parts && kernels.count)
+        qsort(kernels.data, kernels.count, sizeof *kernels.data, by_shape_and_time);
+    for (size_t first = 0, end; parts && first < kernels.count; first = end) {
+        double sum = 0, more = 0;
+        for (end = first;
+             end < kernels.count && kernels.data[end].shape == kernels.data[first].shape; end++)
+            sum += (double)kernels.data[end].ns;
+        if (end - first < LEAST_ALIKE)
+            continue;
+        int64_t fast = kernels.data[first + (end - first) / 10].ns;
+        for (size_t i = first; i < end; i++)
+            more += kernels.data[i].ns > fast ? (double)(kernels.data[i].ns - fast) : 0;
+        parts[kernels.data[first].shape] = sum > 0 ? more / sum : 0;
+    }
+    prof_array_free(&kernels);
+    return parts;
+}
+
+void prof_claim_slowed(struct prof_judge *judge, struct prof_draft *draft)
+{
+    const struct prof_facts *f = judge->facts;
+    const struct prof_shape *shape;
+    double beside = 0, slowed = 0;
+    if (judge->failed || !prof_is_host(judge) || draft->about_memory || draft->least.count)
+        return;
+    if (!judge->slowed)
+        judge->slowed = slowed_parts(f);
+    judge->failed |= !judge->slowed;
+    for (int i = 0; i < PROF_SLICES; i++)
+        beside += i == PROF_SLICE_KERNEL || i == PROF_SLICE_BOTH ? 0 : (double)draft->claims[i];
+    for (size_t at = 0; judge->slowed && (shape = prof_next_shape(judge, &at));)
+        slowed += (double)shape->alone_ns * judge->slowed[shape - f->shapes.data];
+    if (beside <= 0 || slowed <= 0)
+        return;
+    for (size_t at = 0; (shape = prof_next_shape(judge, &at));)
+        prof_claim_kernel(judge, draft, shape,
+                          fmin(1, beside / slowed) * judge->slowed[shape - f->shapes.data]);
+    draft->slowed = true;
 }
 
 void prof_mend(struct prof_draft *draft, struct prof_edit edit)
@@ -451,6 +523,11 @@ bool prof_is_python(const struct prof_judge *judge)
     return false;
 }
 
+bool prof_is_host(const struct prof_judge *judge)
+{
+    return prof_device_is_host(judge->device ? judge->device->device : NULL);
+}
+
 bool prof_shares_memory(const struct prof_judge *judge)
 {
     return prof_device_shares_memory(judge->device ? judge->device->device : NULL);
@@ -493,12 +570,10 @@ struct prof_shape *prof_next_shape(const struct prof_judge *judge, size_t *at)
     return NULL;
 }
 
-#define START_NS 1000
-
-int64_t prof_kernel_start_ns(const struct prof_judge *judge)
+int64_t prof_kernel_start_ns(const struct prof_judge *judge, int64_t most_ns)
 {
     const struct prof_shape *shape;
-    int64_t start = START_NS;
+    int64_t start = most_ns;
     for (size_t at = 0; (shape = prof_next_shape(judge, &at));)
         start = prof_is_kernel(shape) && shape->min_ns < start ? shape->min_ns : start;
     return start > 0 ? start : 0;

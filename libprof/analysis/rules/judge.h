@@ -26,6 +26,7 @@ struct prof_draft {
     uint32_t device;                     /* index into facts.devices */
     enum prof_severity most;             /* never shown as more than this */
     bool about_memory;                   /* not about time: no claims */
+    bool slowed;                         /* `least` is what prof_claim_slowed claims */
     struct prof_edit edit;               /* for the replay */
     bool has_edit;
 };
@@ -47,6 +48,7 @@ struct prof_judge {
     bool knows_remedies;
     bool names_needless; /* some roles are those of operators that may be needless */
     struct prof_cpu_device_time *device_times; /* by device, for all phases; NULL = not read yet */
+    double *slowed; /* by shape, of prof_claim_slowed; NULL = not read yet in this phase */
     const struct prof_rule *rule;
     PROF_ARRAY(struct prof_draft) drafts;
     PROF_ARRAY(struct prof_abstention) abstentions;
@@ -110,6 +112,11 @@ void prof_claim(struct prof_judge *judge, struct prof_draft *draft, const char *
  * "saved_kernel_ns". */
 void prof_claim_kernel(struct prof_judge *judge, struct prof_draft *draft,
                        const struct prof_shape *shape, double part);
+/* Where the host's processors are the device: claim what kernels take longer than the fastest tenth
+ * of their kind, which may be for what the host does beside them and leaves in their caches, but no
+ * more than all that the draft claims in which no kernel runs. Its confidence leaves it out: that
+ * part of the bound is likely to stay. A draft that claims kernels is left as it is. */
+void prof_claim_slowed(struct prof_judge *judge, struct prof_draft *draft);
 /* Set same_cause of a draft: the one before it that claims most of the same time. False: out of
  * memory. */
 bool prof_find_same_cause(const struct prof_judge *judge, size_t at);
@@ -142,11 +149,17 @@ double prof_of_window(const struct prof_judge *judge, int64_t ns);
 bool prof_is_cuda(const struct prof_judge *judge);
 
 /* What a kernel takes that does nothing: what the shortest one of the judge's device takes, but no
- * more than 1 us. No rule makes a kernel shorter. */
-int64_t prof_kernel_start_ns(const struct prof_judge *judge);
+ * more than `most_ns`. Rules that make kernels shorter leave PROF_LEAST_START_NS of it; rules that
+ * make them fewer save up to PROF_MOST_START_NS of each. */
+int64_t prof_kernel_start_ns(const struct prof_judge *judge, int64_t most_ns);
+#define PROF_LEAST_START_NS 1000
+#define PROF_MOST_START_NS 2000
 
 /* Is it Python that launches on the judge's device? */
 bool prof_is_python(const struct prof_judge *judge);
+
+/* Are the host's processors the device? */
+bool prof_is_host(const struct prof_judge *judge);
 
 /* Is the device's memory the host's, so that copies need no bus? */
 bool prof_shares_memory(const struct prof_judge *judge);

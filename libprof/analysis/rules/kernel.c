@@ -40,7 +40,7 @@ static double saved_part(const struct prof_judge *judge, const struct hits *hits
 
 static struct hits find_hits(const struct prof_judge *judge, part_of *part)
 {
-    struct hits hits = {.part = part, .start_ns = prof_kernel_start_ns(judge)};
+    struct hits hits = {.part = part, .start_ns = prof_kernel_start_ns(judge, PROF_LEAST_START_NS)};
     const struct prof_shape *shape;
     for (size_t at = 0; (shape = prof_next_shape(judge, &at));) {
         double gone = saved_part(judge, &hits, shape);
@@ -374,7 +374,8 @@ static void hot_kernel(struct prof_judge *judge)
         ". Making it {kernel_factor}x faster speeds up the whole {whole_factor}x; the limit is ");
     prof_say(draft, limited ? "{limit_factor}x." : "more than {least_limit_factor}x.");
     prof_claim_kernel(judge, draft, hot,
-                      left * (1 - start_share(hot, prof_kernel_start_ns(judge))));
+                      left *
+                          (1 - start_share(hot, prof_kernel_start_ns(judge, PROF_LEAST_START_NS))));
     draft->finding.names_no_cause = true;
     draft->most = PROF_SEVERITY_WARNING; /* so that what names a cause comes first */
     struct prof_spot spot = prof_longest_spot(judge, hot);

@@ -118,8 +118,13 @@ static double gathered_gain(const struct prof_judge *judge, const struct prof_sh
     int64_t blocks = prof_config_blocks(shape->config), room = room_for(judge, shape);
     double share = blocks && blocks < room ? (double)blocks / (double)room : 1; /* of the device */
     double gain = row * share <= 1 ? 1 - 1 / row : 1 - share;
-    bool lasts = (double)shape->sum_ns / (double)shape->count > LONG_NS;
-    return lasts && gain <= 0 ? -1 : gain; /* long and filling the device: nothing to gather */
+    double mean = (double)shape->sum_ns / (double)shape->count;
+    if (mean > LONG_NS && gain <= 0)
+        return -1; /* long and filling the device: nothing to gather */
+    if (mean > SHORT_NS)
+        return gain;
+    double start = fmin((double)prof_kernel_start_ns(judge, PROF_MOST_START_NS) / fmax(mean, 1), 1);
+    return fmax(gain, start * (1 - 1 / row)); /* all but one need not start */
 }
 
 bool prof_is_unbatched(const struct prof_judge *judge, const struct prof_shape *shape)
@@ -203,7 +208,7 @@ static void place_kernels(struct prof_judge *judge, struct prof_draft *draft,
 static void claim_starts(struct prof_judge *judge, struct prof_draft *draft)
 {
     const struct prof_shape *shape;
-    int64_t start = prof_kernel_start_ns(judge);
+    int64_t start = prof_kernel_start_ns(judge, PROF_MOST_START_NS);
     for (size_t at = 0; (shape = prof_next_shape(judge, &at));) {
         int64_t mean = shape->sum_ns / shape->count, most = mean - GRAPH_NODE_NS;
         if (prof_is_kernel(shape) && most > 0 && start > 0)

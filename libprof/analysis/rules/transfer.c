@@ -251,6 +251,22 @@ static bool is_awaited(const struct prof_shape *shape)
     return prof_is_link_copy(shape) && !prof_is_scalar_readback(shape) && prof_is_awaited(shape);
 }
 
+/* Time in which kernels run and a memcpy could run beside them: where the same processors do both,
+ * that of the kernels which leave one of them idle. */
+static int64_t kernels_to_copy_beside(const struct prof_judge *judge)
+{
+    const struct prof_device *device = judge->device->device;
+    const struct prof_shape *shape;
+    int64_t ns = 0;
+    if (!prof_shares_memory(judge))
+        return judge->device->slice_ns[PROF_SLICE_KERNEL];
+    for (size_t at = 0; prof_is_host(judge) && (shape = prof_next_shape(judge, &at));) {
+        int64_t blocks = prof_is_kernel(shape) ? prof_config_most_blocks(shape->config) : 0;
+        ns = prof_add(ns, blocks && blocks < device->units ? shape->alone_ns : 0);
+    }
+    return ns;
+}
+
 static void blocking_copy(struct prof_judge *judge)
 {
     struct prof_copies sums = {0};
@@ -266,10 +282,8 @@ static void blocking_copy(struct prof_judge *judge)
     if (sums.count < 3 || sums.count <= prof_steps(judge))
         return;
     double part = 1 - (double)prof_steps(judge) / (double)sums.count;
-    int64_t kernel = judge->device->slice_ns[PROF_SLICE_KERNEL];
+    int64_t kernel = kernels_to_copy_beside(judge);
     double hidden = sums.alone_ns > kernel ? (double)kernel / (double)sums.alone_ns : 1;
-    if (prof_shares_memory(judge))
-        hidden = 0; /* the same processors copy and compute */
     struct prof_draft *draft = prof_found(judge, 0.7);
     prof_numbers(draft, {"memcpys", (double)sums.count}, {"bytes", (double)sums.bytes},
                  {"memcpy_ns", (double)sums.alone_ns}, {"kernel_ns", (double)kernel},
@@ -296,14 +310,14 @@ static void no_overlap(struct prof_judge *judge)
     struct prof_copies sums = {0};
     const struct prof_shape *shape;
     const struct prof_device_facts *d = judge->device;
-    if (prof_shares_memory(judge)) {
+    int64_t kernel = kernels_to_copy_beside(judge), both = d->slice_ns[PROF_SLICE_BOTH];
+    if (prof_shares_memory(judge) && !kernel) {
         prof_abstain(judge, "the same processors copy and compute: nothing to overlap");
         return;
     }
     for (size_t at = 0; (shape = prof_next_shape(judge, &at));)
         if (prof_is_link_copy(shape) && !prof_is_scalar_readback(shape))
             prof_copies_add(judge, &sums, shape);
-    int64_t kernel = d->slice_ns[PROF_SLICE_KERNEL], both = d->slice_ns[PROF_SLICE_BOTH];
     int64_t less = kernel + both < sums.alone_ns + both ? kernel + both : sums.alone_ns + both;
     if (!sums.count || !kernel || (double)both > 0.1 * (double)less)
         return;

@@ -197,28 +197,8 @@ static void implicit_sync(struct prof_judge *judge)
 
 /* ---- streams one after the other ------------------------------------------------------------- */
 
-/* Side by side, only one stream's way from kernel to kernel is seen: `part` of them all goes, but
- * no more than `most_ns`. */
-static void claim_between(struct prof_judge *judge, struct prof_draft *draft, double part,
-                          int64_t most_ns)
-{
-    static const enum prof_slice ways[] = {PROF_SLICE_DEPENDENCY, PROF_SLICE_DISPATCH,
-                                           PROF_SLICE_SYNC, PROF_SLICE_LAUNCH};
-    enum { WAYS = sizeof ways / sizeof *ways };
-    const struct prof_shape *shape;
-    double idle[WAYS] = {0}, sum = 0;
-    for (size_t at = 0; (shape = prof_next_shape(judge, &at));)
-        for (size_t i = 0; prof_is_kernel(shape) && i < WAYS; i++)
-            idle[i] += (double)shape->idle_ns[ways[i]] * part;
-    for (size_t i = 0; i < WAYS; i++)
-        sum += idle[i];
-    double kept = sum > (double)most_ns ? (double)most_ns / sum : 1;
-    for (size_t i = 0; i < WAYS; i++)
-        prof_claim(judge, draft, "idle_between_ns", ways[i], (int64_t)(idle[i] * kept));
-}
-
-/* Processes whose kernels the device runs. */
-static size_t processes_on(struct prof_judge *judge)
+/* Threads that launch what the device runs, or processes. */
+static size_t count_launchers(struct prof_judge *judge, bool processes)
 {
     const struct prof_facts *f = judge->facts;
     struct prof_map found = {0};
@@ -227,12 +207,34 @@ static size_t processes_on(struct prof_judge *judge)
     while (prof_map_next(&f->launchers, &at, &key, &launches)) {
         const struct prof_thread *thread = prof_thread(f->capture, (int64_t)(key >> 32));
         if ((uint32_t)key == judge->device_index && thread &&
-            !prof_map_put(&found, (uint64_t)thread->process, 1))
+            !prof_map_put(&found, (uint64_t)(processes ? thread->process : thread->id), 1))
             judge->failed = true;
     }
     count = found.count;
     prof_map_free(&found);
     return count;
+}
+
+/* Side by side, only one stream's way from kernel to kernel is seen: `part` of them all goes, but
+ * no more than `most_ns`. Of one thread's own work and copies nothing does. */
+static void claim_between(struct prof_judge *judge, struct prof_draft *draft, double part,
+                          int64_t most_ns)
+{
+    static const enum prof_slice ways[] = {PROF_SLICE_DEPENDENCY, PROF_SLICE_DISPATCH,
+                                           PROF_SLICE_SYNC,       PROF_SLICE_LAUNCH,
+                                           PROF_SLICE_COPY_CALL,  PROF_SLICE_HOST};
+    enum { ALL_WAYS = sizeof ways / sizeof *ways, OF_ONE_THREAD = ALL_WAYS - 2 };
+    size_t count = count_launchers(judge, false) > 1 ? ALL_WAYS : OF_ONE_THREAD;
+    const struct prof_shape *shape;
+    double idle[ALL_WAYS] = {0}, sum = 0;
+    for (size_t at = 0; (shape = prof_next_shape(judge, &at));)
+        for (size_t i = 0; prof_is_kernel(shape) && i < count; i++)
+            idle[i] += (double)shape->idle_ns[ways[i]] * part;
+    for (size_t i = 0; i < count; i++)
+        sum += idle[i];
+    double kept = sum > (double)most_ns ? (double)most_ns / sum : 1;
+    for (size_t i = 0; i < count; i++)
+        prof_claim(judge, draft, "idle_between_ns", ways[i], (int64_t)(idle[i] * kept));
 }
 
 /* Time of kernels that a vendor's library launches into streams of its own choice. */
@@ -297,7 +299,7 @@ static void serial_streams(struct prof_judge *judge)
                             "other work");
         return;
     }
-    size_t processes = processes_on(judge);
+    size_t processes = count_launchers(judge, true);
     struct prof_draft *draft = prof_found(judge, 0.5);
     prof_numbers(draft, {"streams", (double)d->streams}, {"processes", (double)processes},
                  {"kernel_ns", (double)kernel}, {"side_by_side_ns", (double)least});
