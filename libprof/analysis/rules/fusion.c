@@ -430,7 +430,9 @@ const struct prof_rule prof_rules_fusion[] = {
               "4 FLOP per byte, or, where neither is known, shorter than 20 us or one of "
               "a framework's kernels for elementwise work, reductions, norms, softmax and "
               "copies; or the program's own, with equally many threads that share no memory, "
-              "have 32 registers at most and live for less than 10 us. Not products of matrices, "
+              "have 32 registers at most and live for less than 10 us; on the host's processors "
+              "with equally many work-items that take one less than 1 ns. Not products of "
+              "matrices, "
               "nor what PyTorch's compiler, or XLA in a graph, left in several kernels. "
               "Also a softmax of 20 us or more between two "
               "products of matrices.",

@@ -355,7 +355,7 @@ const struct prof_rule prof_rules_launch[] = {
                      "steps in one call.",
               .bound = "Idle time between kernels that launching makes, less 0.6 us per node as "
                        "far as the kernels do not hide it, and of each kernel what starting it "
-                       "takes: as long as the shortest one, 1 us at most. In Python also the "
+                       "takes: as long as the shortest one, 2 us at most. In Python also the "
                        "host's pauses below 500 us from kernel to kernel.",
               .limits = "Whether arguments and shapes stay the same is not seen, nor what Python "
                         "does between two kernels.",
@@ -388,7 +388,7 @@ const struct prof_rule prof_rules_launch[] = {
               "Idle time between kernels that launching makes, less what the device takes from "
               "one kernel to the next where they are queued, and 0.6 us per kernel as far as "
               "the kernels do not hide it, and of each kernel what starting it takes: as long "
-              "as the shortest one, 1 us at most. "
+              "as the shortest one, 2 us at most. "
               "In Python also the host's pauses below 500 us from kernel to kernel.",
           .limits = "What recording the launches costs is part of it.",
           .needs = "kernels with their calls"},
@@ -414,7 +414,9 @@ const struct prof_rule prof_rules_launch[] = {
           .jax = "jax.vmap of the function over the stacked pieces; jax.lax.scan where a piece "
                  "needs the one before, both under jax.jit.",
           .bound = "The kernels' time x the part of the device that one launch leaves unused (by "
-                   "the occupancy formula), and the idle time before them, whatever the host does: "
+                   "the occupancy formula; of kernels shorter than 10 us at least what starting "
+                   "them takes: as long as the shortest one, 2 us at most), and the idle time "
+                   "before them, whatever the host does: "
                    "it is ahead of the device with a launch for each row.",
           .limits = "Launches that depend on each other (a time step after the other) cannot be "
                     "one. With OpenCL a launch with the arguments of one of the two before it "

@@ -455,7 +455,8 @@ const struct prof_rule prof_rules_transfer[] = {
           .bound =
               "The smaller of their exposed time and the kernels' time, and (1 - steps / memcpys) "
               "of the idle time around their calls and waits and in the launches after them until "
-              "work is queued again.",
+              "work is queued again. Where the host's processors are the device, copies run "
+              "beside kernels with fewer blocks than it has.",
           .limits = "Data that the host needs at once must be waited for.",
           .needs = "memcpys with their calls"},
      .judge = blocking_copy},

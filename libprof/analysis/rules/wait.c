@@ -397,7 +397,8 @@ const struct prof_rule prof_rules_wait[] = {
                      "needs the other's result.",
           .bound =
               "Kernel time - max(longest stream, sum of time x min(1, blocks / units)), and the "
-              "part of the other streams' of the idle time before kernels, at most as much again.",
+              "part of the other streams' of the idle time before kernels, at most as much again; "
+              "of the host's work and copies only where several threads launch.",
           .limits = "Real dependencies between the streams are not seen.",
           .needs = "kernels with configuration, and the device's units"},
      .judge = serial_streams},

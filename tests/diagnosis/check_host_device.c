@@ -1,0 +1,225 @@
+/* Where the host's processors are the device: what the host does and what the device does slow each
+ * other, and what one processor is enough for leaves the others free. */
+#include <string.h>
+
+#include "tests/check_main.h"
+#include "tests/diagnosis/programs.h"
+
+#define FAST (500 * US)
+
+struct judged {
+    struct prof_capture *capture;
+    struct prof_findings findings;
+};
+
+static struct judged judge(struct scene *s)
+{
+    struct judged j = {0};
+    j.capture = scene_findings(s, &j.findings);
+    findings_check(&j.findings);
+    return j;
+}
+
+static void done(struct judged *j)
+{
+    scene_done(j->capture, &j->findings);
+}
+
+static const struct prof_finding *must_find(const struct judged *j, const char *rule)
+{
+    const struct prof_finding *finding = finding_of(&j->findings, rule);
+    if (!finding)
+        findings_list(&j->findings);
+    ck_assert_msg(finding != NULL, "%s: silent", rule);
+    return finding;
+}
+
+/* Steps of a kernel that the host waits for, between pieces of the host's own work. */
+static void slowed_steps(struct scene *s, const char *device, int64_t slow_ns)
+{
+    scene_open(s, "opencl", device);
+    int config = scene_config(s, "relax", 1024, 64, 0);
+    for (int i = 0; i < STEPS; i++) {
+        scene_push(s, "step");
+        scene_host(s, 400 * US);
+        scene_kernel(s, 0, config, i % 5 ? slow_ns : FAST);
+        scene_sync(s);
+        scene_pop(s);
+    }
+}
+
+/* Kernels that take longer than the fastest of their kind are in the bound: no more of them than
+ * the finding has otherwise. Neither the severity nor what is likely to be saved goes by them. */
+START_TEST(kernels_that_the_host_slows_are_in_the_bound)
+{
+    struct scene s;
+    slowed_steps(&s, "cpu", FAST);
+    struct judged even = judge(&s);
+    const struct prof_finding *finding = must_find(&even, "host-starvation");
+    ck_assert_ptr_null(number_named(finding, "slowed_kernel_ns"));
+    double confidence = finding->confidence;
+    done(&even);
+    static const int64_t slow[] = {FAST + 200 * US, 3 * FAST};
+    for (int i = 0; i < 2; i++) {
+        slowed_steps(&s, "cpu", slow[i]);
+        struct judged j = judge(&s);
+        finding = must_find(&j, "host-starvation");
+        double slowed = number_of(finding, "slowed_kernel_ns");
+        double own = (double)finding->alone_ns - slowed;
+        double all = (double)(slow[i] - FAST) * (double)(STEPS - STEPS / 5);
+        ck_assert_double_eq_tol(slowed / (i ? own : all), 1, 0.06);
+        ck_assert_double_eq_tol((double)finding->bound_ns * finding->confidence / own, confidence,
+                                0.01);
+        ck_assert_double_eq_tol((double)finding->typical_ns * finding->confidence / own, confidence,
+                                0.05);
+        done(&j);
+    }
+    slowed_steps(&s, "gpu", 3 * FAST);
+    struct judged gpu = judge(&s);
+    finding = must_find(&gpu, "host-starvation");
+    ck_assert_ptr_null(number_named(finding, "slowed_kernel_ns"));
+    done(&gpu);
+}
+END_TEST
+
+/* Four kernels over the same items; one whose items take a processor no time only moves them. */
+START_TEST(brief_items_make_a_chain)
+{
+    static const char *const names[] = {"expose", "bend", "steepen", "bound"};
+    static const int64_t blocks[] = {65536, 4096}; /* of 64: 4.2 million, 262 thousand */
+    for (int which = 0; which < 2; which++) {
+        struct scene s;
+        int config[4];
+        scene_open(&s, "opencl", "cpu");
+        for (int i = 0; i < 4; i++)
+            config[i] = scene_config(&s, names[i], blocks[which], 64, 0);
+        for (int i = 0; i < STEPS; i++) {
+            scene_push(&s, "step");
+            for (int k = 0; k < 4; k++)
+                scene_kernel(&s, 0, config[k], FAST);
+            scene_sync(&s);
+            scene_pop(&s);
+        }
+        struct judged j = judge(&s);
+        if (which == 0) {
+            const struct prof_finding *finding = must_find(&j, "fusion-candidate");
+            ck_assert_int_gt(finding->severity, PROF_SEVERITY_INFO);
+            ck_assert_ptr_nonnull(strstr(finding->seen, "short-lived threads"));
+        } else {
+            ck_assert_ptr_null(finding_of(&j.findings, "fusion-candidate"));
+        }
+        done(&j);
+    }
+}
+END_TEST
+
+/* A kernel of one block leaves a processor to copy; one that fills them leaves none. */
+START_TEST(memcpys_run_beside_kernels_that_leave_a_processor)
+{
+    static const int64_t blocks[] = {1, 64};
+    for (int which = 0; which < 2; which++) {
+        struct scene s;
+        scene_open(&s, "opencl", "cpu");
+        int config = scene_config(&s, "decode", blocks[which], 64, 0);
+        for (int i = 0; i < STEPS; i++) {
+            scene_push(&s, "step");
+            for (int k = 0; k < 4; k++) {
+                scene_copy(&s, 0, SCENE_UP, SCENE_PAGEABLE, 4 << 20, 300 * US, true);
+                scene_kernel(&s, 0, config, FAST);
+            }
+            scene_sync(&s);
+            scene_pop(&s);
+        }
+        struct judged j = judge(&s);
+        const struct prof_finding *finding = must_find(&j, "blocking-copy");
+        ck_assert_int_eq(strstr(finding->seen, "could run beside") != NULL, which == 0);
+        ck_assert_int_eq(finding->bound_share > 0.3, which == 0);
+        done(&j);
+    }
+}
+END_TEST
+
+/* Two threads, each with a queue, that take turns: side by side the host's own work of one hides
+ * behind the other's. One thread does its work one after the other anyway. */
+START_TEST(threads_in_turn_work_side_by_side)
+{
+    double between[2];
+    for (int threads = 1; threads <= 2; threads++) {
+        struct scene s;
+        scene_open(&s, "opencl", "cpu");
+        if (threads == 2)
+            scene_second(&s, false, false);
+        int config = scene_config(&s, "knapsack", 1, 1, 0);
+        for (int i = 0; i < 2 * STEPS; i++) {
+            int64_t now = s.host;
+            if (threads == 2)
+                scene_as(&s, i % 2);
+            s.host = now;
+            scene_push(&s, "step");
+            scene_host(&s, 100 * US);
+            scene_kernel(&s, threads == 2 ? 0 : i % 2, config, FAST);
+            scene_sync(&s);
+            scene_pop(&s);
+        }
+        struct judged j = judge(&s);
+        between[threads - 1] = number_of(must_find(&j, "serial-streams"), "idle_between_ns");
+        done(&j);
+    }
+    ck_assert_double_ge(between[1] - between[0], 0.4 * STEPS * 100 * US);
+}
+END_TEST
+
+/* The runtime compiles at the first launch of what was built. */
+START_TEST(a_launch_behind_a_build_is_the_builds)
+{
+    struct scene s;
+    scene_open(&s, "opencl", "cpu");
+    int config = scene_config(&s, "fletcher", 64, 64, 0);
+    int64_t launch_ns = s.launch_ns;
+    for (int i = 0; i < STEPS; i++) {
+        scene_push(&s, "step");
+        scene_call(&s, "clBuildProgram", 1000 * US);
+        s.launch_ns = 2000 * US;
+        scene_kernel(&s, 0, config, FAST);
+        s.launch_ns = launch_ns;
+        scene_kernel(&s, 0, config, FAST);
+        scene_sync(&s);
+        scene_pop(&s);
+    }
+    struct judged j = judge(&s);
+    const struct prof_finding *finding = must_find(&j, "compile-in-loop");
+    ck_assert_double_ge(number_of(finding, "idle_launch_beside_ns"), 0.9 * STEPS * 1000 * US);
+    done(&j);
+}
+END_TEST
+
+/* A row of short kernels starts each of them; as one it starts once. */
+START_TEST(a_row_of_short_kernels_starts_each)
+{
+    static const int64_t ns[] = {4 * US, 55 * US};
+    for (int which = 0; which < 2; which++) {
+        struct scene s;
+        scene_open(&s, "opencl", "cpu");
+        int config = scene_config(&s, "sobel", 64, 64, 0);
+        for (int i = 0; i < STEPS; i++) {
+            scene_push(&s, "step");
+            for (int k = 0; k < 64; k++)
+                scene_kernel(&s, 0, config, ns[which]);
+            scene_sync(&s);
+            scene_pop(&s);
+        }
+        struct judged j = judge(&s);
+        const struct prof_finding *finding = finding_of(&j.findings, "unbatched-kernels");
+        double saved = finding ? number_of(finding, "saved_kernel_ns") : 0;
+        if (which == 0)
+            ck_assert_double_ge(saved, 0.9 * STEPS * 63 * 2000);
+        else
+            ck_assert_double_le(saved, 0);
+        done(&j);
+    }
+}
+END_TEST
+
+CHECK_MAIN("host_device", kernels_that_the_host_slows_are_in_the_bound, brief_items_make_a_chain,
+           memcpys_run_beside_kernels_that_leave_a_processor, threads_in_turn_work_side_by_side,
+           a_launch_behind_a_build_is_the_builds, a_row_of_short_kernels_starts_each)
