@@ -226,8 +226,9 @@ struct prof_cupti_time {
     uint32_t thread;
 };
 
-/* Things by phase: indexes into an array of the facts, in the order of a walk over all. A phase has what happened
- * in its analysed intervals or while its host launched; a thing may belong to several phases. */
+/* Things by phase: indexes into an array of the facts, in the order of a walk over all. A phase has
+ * what happened in its analysed intervals or while its host launched; a thing may belong to several
+ * phases. */
 struct prof_phase_items {
     size_t *first; /* by phase, index into items; one more than there are phases; NULL = no index */
     uint32_t *items;
@@ -396,7 +397,7 @@ const struct prof_op *prof_facts_next(const struct prof_facts *facts, struct pro
 
 /* Index the operations, calls and other things by phase. After that the walks below visit only
  * what may belong to the phase of the facts, not the whole capture: for code that visits one phase
- * after the other. Does nothing where there is one phase. False: out of memory. */
+ * after the other. Does nothing where there are few phases. False: out of memory. */
 bool prof_facts_index_phases(struct prof_facts *facts);
 void prof_facts_free_index(struct prof_facts *facts);
 

@@ -155,10 +155,13 @@ static bool fits_items(const struct prof_facts *f)
            f->clocks.count <= UINT32_MAX && f->cupti.count <= UINT32_MAX;
 }
 
+/* With fewer, as most captures have, the index costs more time and memory than the walks. */
+#define FEW_PHASES 3
+
 bool prof_facts_index_phases(struct prof_facts *f)
 {
     struct stretches stretches = {0};
-    if (f->phases.list.count < 2 || f->phase_ops.first || !fits_items(f))
+    if (f->phases.list.count < FEW_PHASES || f->phase_ops.first || !fits_items(f))
         return true;
     bool ok = list_stretches(&stretches, &f->phases) &&
               index_by_phase(f, &stretches, index_operations, &f->phase_ops) &&
