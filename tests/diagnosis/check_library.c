@@ -96,8 +96,11 @@ START_TEST(what_pytorch_compiles_is_no_work_of_the_host)
     const struct prof_finding *host = finding_of(&findings, "host-starvation");
     ck_assert((finding && finding->severity == PROF_SEVERITY_CRITICAL) == (_i == 0));
     ck_assert((host && host->severity == PROF_SEVERITY_CRITICAL) == (_i == 1));
-    if (finding)
-        ck_assert_int_ge(finding->bound_ns, (STEPS - 1) * (int64_t)(1800 * US));
+    if (finding) {
+        ck_assert_int_ge(finding->bound_ns, (STEPS - 1) * (int64_t)(1850 * US));
+        /* it traces what it compiles */
+        ck_assert_double_ge(number_of(finding, "idle_host_beside_ns"), (STEPS - 1) * 50.0 * US);
+    }
     scene_done(capture, &findings);
 }
 END_TEST

@@ -179,8 +179,7 @@ struct prof_device_facts {
     int64_t relaunch_ns;  /* of PROF_SLICE_LAUNCH, after a wait and until work was queued again */
     int64_t beside_alloc_ns[PROF_SLICES]; /* idle time of the gaps that have some of
                                              PROF_SLICE_ALLOC: without it they were none */
-    int64_t launch_beside_build_ns;       /* of PROF_SLICE_LAUNCH, in the gaps that have some of
-                                             PROF_SLICE_BUILD */
+    int64_t beside_build_ns[PROF_SLICES]; /* likewise of PROF_SLICE_BUILD */
     int64_t launch_behind_host_ns;        /* of PROF_SLICE_LAUNCH, in the gaps that are mostly
                                              PROF_SLICE_HOST, for PROF_BRIEF_NS or longer */
     int64_t woken_ns; /* of PROF_SLICE_SYNC, after waits from which the host went to other work */

@@ -313,9 +313,10 @@ static void record_idle_gap(const struct work *w, struct sweep *s, uint32_t thre
     const struct prof_iterations *iterations = &w->facts->phase->iterations;
     if (s->idle)
         prof_typical_idle_add(s->idle, prof_iteration_since(iterations, thread, asked_at), s->gap);
-    for (int i = PROF_SLICE_FIRST_IDLE; i < PROF_SLICES && s->gap[PROF_SLICE_ALLOC]; i++)
-        s->facts->beside_alloc_ns[i] += s->gap[i];
-    s->facts->launch_beside_build_ns += s->gap[PROF_SLICE_BUILD] ? s->gap[PROF_SLICE_LAUNCH] : 0;
+    for (int i = PROF_SLICE_FIRST_IDLE; i < PROF_SLICES; i++) {
+        s->facts->beside_alloc_ns[i] += s->gap[PROF_SLICE_ALLOC] ? s->gap[i] : 0;
+        s->facts->beside_build_ns[i] += s->gap[PROF_SLICE_BUILD] ? s->gap[i] : 0;
+    }
     s->facts->woken_ns += s->gap[PROF_SLICE_HOST] ? s->woken : 0;
     if (s->gap[PROF_SLICE_HOST] >= PROF_BRIEF_NS &&
         s->gap[PROF_SLICE_HOST] > s->gap[PROF_SLICE_LAUNCH])

@@ -158,7 +158,10 @@ static void compile_in_loop(struct prof_judge *judge)
     prof_numbers(draft, {"calls", (double)count}, {"call_ns", (double)ns});
     prof_claim(judge, draft, "idle_ns", PROF_SLICE_BUILD, idle);
     prof_claim(judge, draft, "idle_launch_beside_ns", PROF_SLICE_LAUNCH,
-               judge->device->launch_beside_build_ns);
+               judge->device->beside_build_ns[PROF_SLICE_LAUNCH]);
+    if (judge->facts->compiles.count) /* a framework traces in Python what it compiles */
+        prof_claim(judge, draft, "idle_host_beside_ns", PROF_SLICE_HOST,
+                   prof_min(judge->device->beside_build_ns[PROF_SLICE_HOST], idle));
     prof_say(draft, "{calls|call|calls} that compile, load code or make graphs in the iterations: "
                     "{call_ns}, {idle_ns} of it while the device was idle.");
     if (!judge->facts->compiles.count) /* else the calls are the least of it */
@@ -474,7 +477,9 @@ const struct prof_rule prof_rules_host[] = {
                      "JAX_EXPLAIN_CACHE_MISSES=1 why.",
               .bound =
                   "Idle time of the device in those calls, and in the launches that follow them "
-                  "in the same gap: a runtime may compile or load only there.",
+                  "in the same gap: a runtime may compile or load only there. Where XLA or "
+                  "torch.compile compiles also the host's own work in these gaps, which "
+                  "traces what is compiled, at most as much again.",
               .limits = "Lazy loading inside a launch shows as a long launch, not here; what other "
                         "libraries compile without an API call or such a range, as the host's own "
                         "work.",
