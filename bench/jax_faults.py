@@ -355,7 +355,7 @@ def short(tree):
 
 
 def r_jax_lambda(fixed):
-    width, rows = size(512, 8), size(8192)
+    width, rows = size(512, 8), size(16384)
     begin, (x, truth) = short(dense(width, width, width, width)), short(examples(rows, width, width))
 
     def fit(params, x, truth):
@@ -365,7 +365,7 @@ def r_jax_lambda(fixed):
     def step():  # a few steps of training, for another task each time
         if fixed:
             return once(begin, x, truth)
-        return jax.jit(lambda params: fit(params, x, truth))(begin)
+        return jax.jit(lambda params, x, truth: fit(params, x, truth))(begin, x, truth)
     return step
 
 

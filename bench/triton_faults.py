@@ -4,7 +4,8 @@
     triton_faults.py NAME --form bad|fixed [--steps N | --seconds S] [--turn FILE] [--cpu-smoke]
 
 Part of the sets w (torch_faults_w.py: tuned on since), x, y and r (torch_faults_x.py, torch_faults_y.py,
-torch_faults_r.py: scored only). Labels: tests/diagnosis/unseen.tsv. Needs PyTorch and Triton; --cpu-smoke uses Triton's interpreter."""
+torch_faults_r.py: scored only). Labels: tests/diagnosis/unseen.tsv. Needs PyTorch and Triton; --cpu-smoke uses
+Triton's interpreter."""
 import os
 import sys
 
@@ -262,7 +263,7 @@ def quick_gelu(x, out, count, BLOCK: tl.constexpr):
 
 def r_triton_zeros(fixed):
     count, block = size(1 << 30, 4096), 4096
-    x, room = rand(count, dtype=torch.bfloat16), torch.empty_like if fixed else torch.zeros_like
+    x, room = torch.randn(count, device=common.DEVICE, dtype=half()), torch.empty_like if fixed else torch.zeros_like
 
     def step():  # all of the result is written
         out = room(x)
@@ -302,7 +303,7 @@ def quantise(x, out, scales, width, BLOCK: tl.constexpr):
 
 def r_triton_quant(_):
     rows, width = size(1 << 18, 4), size(8192, 20)
-    x, scales = rand(rows, width, dtype=torch.bfloat16), torch.empty(rows, device=common.DEVICE)
+    x, scales = torch.randn(rows, width, device=common.DEVICE, dtype=half()), torch.empty(rows, device=common.DEVICE)
     out = torch.empty(rows, width, dtype=torch.int8, device=common.DEVICE)
 
     def step():  # each row in eight bits, with a scale of its own
