@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""JAX programs: eleven with a planted fault and the same without it, and three without a fault.
+"""JAX programs: fourteen with a planted fault and the same without it, and four without a fault.
 
     jax_faults.py NAME --form bad|fixed [--steps N | --seconds S] [--turn FILE] [--cpu-smoke]
 
-Part of the sets w and x (torch_faults_w.py, torch_faults_x.py: scored once, then tuned on) and y (torch_faults_y.py:
-scored only). Labels: tests/diagnosis/unseen.tsv. Ranges come from the module nvtx, perfkit's own package
-(PERFKIT_LIBPROF names its library) or PyTorch, whichever is found first. Memory is not taken in advance, as programs
-run side by side."""
+Part of the sets w and x (torch_faults_w.py, torch_faults_x.py: scored once, then tuned on), y and r (torch_faults_y.py,
+torch_faults_r.py: scored only). Labels: tests/diagnosis/unseen.tsv. Ranges come from the module nvtx, perfkit's own
+package (PERFKIT_LIBPROF names its library) or PyTorch, whichever is found first. Memory is not taken in advance, as
+programs run side by side."""
 import contextlib
 import math
 import os
@@ -349,6 +349,102 @@ def y_jax_vision(_):
     return step
 
 
+def short(tree):
+    """In 16 bits."""
+    return jax.tree_util.tree_map(lambda a: a if SMOKE else a.astype(jnp.bfloat16), tree)
+
+
+def r_jax_lambda(fixed):
+    width, rows = size(512, 8), size(16384)
+    begin, (x, truth) = short(dense(width, width, width, width)), short(examples(rows, width, width))
+
+    def fit(params, x, truth):
+        return jax.lax.fori_loop(0, 20, lambda _, p: descend(p, jax.grad(entropy)(p, x, truth)), params)
+    once = jax.jit(fit)
+
+    def step():  # a few steps of training, for another task each time
+        if fixed:
+            return once(begin, x, truth)
+        return jax.jit(lambda params, x, truth: fit(params, x, truth))(begin, x, truth)
+    return step
+
+
+def r_jax_keys(fixed):
+    width, rows, count = size(1024, 8), size(1024), size(32, 3)
+    state, x = {"params": short(deep(count, width, width)), "key": jax.random.PRNGKey(60)}, short(rand(61, rows, width))
+
+    def draw(key):
+        found = []
+        for _ in range(count):
+            key, one = jax.random.split(key)
+            found.append(one)
+        return key, found
+
+    def loss(params, x, keys):  # a tenth of what each layer adds is dropped
+        for (up, before, down, after), key in zip(params, keys):
+            y = jax.nn.gelu(x @ up + before)
+            y = jnp.where(jax.random.bernoulli(key, 0.9, y.shape), y / 0.9, 0)
+            x = x + y @ down + after
+        return jnp.mean(jnp.square(x.astype(jnp.float32)))
+
+    def update(params, x, keys):
+        return descend(params, jax.grad(loss)(params, x, keys))
+
+    def whole(params, x, key):
+        key, keys = draw(key)
+        return update(params, x, keys), key
+    update_only, draw_too = jax.jit(update, donate_argnums=0), jax.jit(whole, donate_argnums=0)
+
+    def step():
+        if fixed:
+            state["params"], state["key"] = draw_too(state["params"], x, state["key"])
+        else:
+            state["key"], keys = draw(state["key"])
+            state["params"] = update_only(state["params"], x, keys)
+        return state["params"]
+    return step
+
+
+def r_jax_onehot(fixed):
+    words, width, tokens = size(32000), size(1024, 8), size(16384)
+    table, params = short(rand(70, words, width)), short(deep(6, width, 4 * width))
+    text = jnp.asarray(np.random.default_rng(8).integers(0, words, tokens, dtype=np.int32))
+
+    @jax.jit
+    def forward(table, params, text):
+        x = table[text] if fixed else jax.nn.one_hot(text, words, dtype=table.dtype) @ table
+        for up, before, down, after in params:
+            x = x + jax.nn.gelu(x @ up + before) @ down + after
+        return x
+
+    def step():  # a table of vectors is looked up, as one does where gathers are slow
+        return forward(table, params, text)
+    return step
+
+
+def r_jax_mixer(_):
+    """No fault: layers that mix the places of a picture and then its channels, compiled as a whole."""
+    rows, places, width = size(96, 2), size(256, 4), size(768, 8)
+    params = [(deep(1, places, 2 * places)[0], deep(1, width, 4 * width)[0]) for _ in range(4)]
+    state, x = {"params": short(params)}, short(rand(80, rows, places, width))
+
+    def mixed(x, weights):
+        up, before, down, after = weights
+        return jax.nn.gelu(x @ up + before) @ down + after
+
+    def loss(params, x):
+        for over_places, over_channels in params:
+            x = x + jnp.swapaxes(mixed(jnp.swapaxes(x, 1, 2), over_places), 1, 2)
+            x = x + mixed(x, over_channels)
+        return jnp.mean(jnp.square(x.astype(jnp.float32)))
+    update = jax.jit(lambda params, x: descend(params, jax.grad(loss)(params, x)), donate_argnums=0)
+
+    def step():
+        state["params"] = update(state["params"], x)
+        return state["params"]
+    return step
+
+
 def ranges():
     """A context manager of a name."""
     try:
@@ -374,4 +470,4 @@ def prepare(smoke):
 
 if __name__ == "__main__":
     sys.exit(paced.main(__doc__, {name: function for name, function in globals().items()
-                                  if name[:2] in ("w_", "x_", "y_")}, prepare))
+                                  if name[:2] in ("w_", "x_", "y_", "r_")}, prepare))

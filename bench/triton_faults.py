@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Programs with Triton kernels of their own: seven with a planted fault and the same without it, and three without.
+"""Programs with Triton kernels of their own: nine with a planted fault and the same without it, and four without.
 
     triton_faults.py NAME --form bad|fixed [--steps N | --seconds S] [--turn FILE] [--cpu-smoke]
 
-Part of the sets w (torch_faults_w.py: tuned on since), x and y (torch_faults_x.py, torch_faults_y.py: scored only).
-Labels: tests/diagnosis/unseen.tsv. Needs PyTorch and Triton; --cpu-smoke uses Triton's interpreter."""
+Part of the sets w (torch_faults_w.py: tuned on since), x, y and r (torch_faults_x.py, torch_faults_y.py,
+torch_faults_r.py: scored only). Labels: tests/diagnosis/unseen.tsv. Needs PyTorch and Triton; --cpu-smoke uses
+Triton's interpreter."""
 import os
 import sys
 
@@ -253,6 +254,64 @@ def y_triton_norm(_):
     return step
 
 
+@triton.jit
+def quick_gelu(x, out, count, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    value = tl.load(x + at, mask=at < count).to(tl.float32)
+    tl.store(out + at, value / (1.0 + tl.exp(-1.702 * value)), mask=at < count)
+
+
+def r_triton_zeros(fixed):
+    count, block = size(1 << 30, 4096), 4096
+    x, room = torch.randn(count, device=common.DEVICE, dtype=half()), torch.empty_like if fixed else torch.zeros_like
+
+    def step():  # all of the result is written
+        out = room(x)
+        quick_gelu[(triton.cdiv(count, block),)](x, out, count, BLOCK=block, num_warps=8)
+        return out
+    return step
+
+
+@triton.jit
+def standardise(x, out, width, BLOCK: tl.constexpr):
+    row, at = tl.program_id(0).to(tl.int64) * width, tl.arange(0, BLOCK)
+    value = tl.load(x + row + at, mask=at < width, other=0.0)
+    value = tl.where(at < width, value - tl.sum(value, axis=0) / width, 0.0)
+    scale = tl.rsqrt(tl.sum(value * value, axis=0) / width + 1e-5)
+    tl.store(out + row + at, value * scale, mask=at < width)
+
+
+def r_triton_wide(fixed):
+    rows, width = size(24576, 4), size(32000, 50)
+    x, warps = rand(rows, width), 32 if fixed else 4
+    out = torch.empty_like(x)
+
+    def step():  # long rows, each kept in the registers of one program: of 128 threads, if no one says how many
+        standardise[(rows,)](x, out, width, BLOCK=triton.next_power_of_2(width), num_warps=warps)
+        return out
+    return step
+
+
+@triton.jit
+def quantise(x, out, scales, width, BLOCK: tl.constexpr):
+    row, at = tl.program_id(0).to(tl.int64), tl.arange(0, BLOCK)
+    value = tl.load(x + row * width + at, mask=at < width, other=0.0).to(tl.float32)
+    scale = tl.maximum(tl.max(tl.abs(value), axis=0), 1e-6) / 127.0
+    tl.store(scales + row, scale)
+    tl.store(out + row * width + at, tl.floor(value / scale + 0.5).to(tl.int8), mask=at < width)
+
+
+def r_triton_quant(_):
+    rows, width = size(1 << 18, 4), size(8192, 20)
+    x, scales = torch.randn(rows, width, device=common.DEVICE, dtype=half()), torch.empty(rows, device=common.DEVICE)
+    out = torch.empty(rows, width, dtype=torch.int8, device=common.DEVICE)
+
+    def step():  # each row in eight bits, with a scale of its own
+        quantise[(rows,)](x, out, scales, width, BLOCK=triton.next_power_of_2(width), num_warps=8)
+        return out
+    return step
+
+
 if __name__ == "__main__":
     sys.exit(paced.main(__doc__, {name: function for name, function in globals().items()
-                                  if name[:2] in ("w_", "x_", "y_")}, prepare))
+                                  if name[:2] in ("w_", "x_", "y_", "r_")}, prepare))
