@@ -1,0 +1,925 @@
+/* Set r of opencl_faults: other computations again, several kernels long and of sizes that change.
+ * Written and labelled without a look at the rules, to be scored only. As in sets z and y, both
+ * forms of a pair end with the same bytes in `outcome`, whose hash is printed. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/opencl_faults.h"
+
+const char source_r[] =
+    "kernel void dedisperse(global const uchar *samples, int length, global const int *delays,\n"
+    "                       int channels, int stride, global int4 *sums) {\n"
+    "  int trial = get_global_id(0); int4 sum = 0;\n"
+    "  for (int c = 0; c < channels; c++)\n"
+    "    sum += convert_int4(vload4(0, samples + c * length + delays[c * stride + trial]));\n"
+    "  sums[trial] = sum; }\n"
+    "kernel void pulses(global const int4 *sums, int mean, global int *best) {\n"
+    "  int i = get_global_id(0); int4 x = sums[i] - mean;\n"
+    "  best[i] = best[i] * 3 + max(max(x.x, x.y), max(x.z, x.w)); }\n"
+    "kernel void tracks(global int4 *particle, global const int4 *field, int mask, int rounds) {\n"
+    "  int i = get_global_id(0); int4 p = particle[i];\n"
+    "  for (int k = 0; k < rounds; k++) {\n"
+    "    int4 f = field[(p.x >> 8) * 73 + (p.y >> 8) * 8191 & mask];\n"
+    "    p.zw += (f.xy - p.zw >> 3) + (f.zw & 15); p.xy = p.xy + p.zw & 0xffffff; }\n"
+    "  particle[i] = p; }\n"
+    "kernel void absorbed(global const int4 *particle, int each, global int *hits) {\n"
+    "  int i = get_global_id(0), sum = 0;\n"
+    "  for (int k = i * each; k < (i + 1) * each; k++) sum += particle[k].x > particle[k].y;\n"
+    "  hits[i] = hits[i] * 5 + sum; }\n"
+    "kernel void warp(global const int *templates, global const int *gesture, int length,\n"
+    "                 global int *cost) {\n"
+    "  int i = get_global_id(0), n = get_global_size(0);\n"
+    "  for (int r = 0; r < length; r++) {\n"
+    "    int left = 1 << 28, cross = r ? 1 << 28 : 0, now = gesture[r];\n"
+    "    for (int c = 0; c < length; c++) {\n"
+    "      int up = r ? cost[((r - 1) * length + c) * n + i] : 1 << 28;\n"
+    "      left = abs(templates[c * n + i] - now) + min(min(left, cross), up);\n"
+    "      cost[(r * length + c) * n + i] = left, cross = up; } } }\n"
+    "kernel void way_back(global const int *cost, int length, global int *found) {\n"
+    "  int i = get_global_id(0), n = get_global_size(0), r = length - 1, c = r, sum = 0;\n"
+    "  for (; r > 0 && c > 0; sum++) {\n"
+    "    int up = cost[((r - 1) * length + c) * n + i], left = cost[(r * length + c - 1) * n + "
+    "i];\n"
+    "    if (up < left) r--; else c--; }\n"
+    "  found[i] = found[i] * 3 + sum + cost[(length * length - 1) * n + i]; }\n"
+    "kernel void classes(global uchar *kind, global int *label, int width, int step) {\n"
+    "  int i = get_global_id(0); uint block = i / width / 6 * 977 + i % width / 6 + step * 31337;\n"
+    "  kind[i] = (block * 2654435761u >> 20) % 5 < 2; label[i] = i; }\n"
+    "kernel void component(global const uchar *kind, int width, int last, global int *label,\n"
+    "                      global int *changed) {\n"
+    "  int i = get_global_id(0), mine = label[i], least = mine, sides[4] = {-width, -1, 1, "
+    "width};\n"
+    "  for (int s = 0; s < 4; s++) {\n"
+    "    int at = i + sides[s]; if (at < 0 || at > last || kind[at] != kind[i]) continue;\n"
+    "    least = min(least, label[at]); }\n"
+    "  if (least < mine) { label[i] = min(least, label[least]); *changed = 1; } }\n"
+    "kernel void areas(global const int *label, global int *area) {\n"
+    "  int i = get_global_id(0); area[i] = area[i] * 3 + label[i]; }\n"
+    "kernel void apart(global const int4 *points, int each, int which, global const int *chosen,\n"
+    "                  int first, global int *far, global int2 *parts) {\n"
+    "  int i = get_global_id(0); int2 most = -1; int4 from = points[which < 0 ? *chosen : which];\n"
+    "  for (int k = i * each; k < (i + 1) * each; k++) {\n"
+    "    int4 d = points[k] - from; int x = d.x * d.x + d.y * d.y + d.z * d.z;\n"
+    "    far[k] = x = first ? x : min(x, far[k]);\n"
+    "    if (x > most.x) most = (int2)(x, k); }\n"
+    "  parts[i] = most; }\n"
+    "kernel void pick(global const int2 *parts, int count, int at, global int *chosen,\n"
+    "                 global int *list) {\n"
+    "  int2 most = -1; for (int i = 0; i < count; i++) if (parts[i].x > most.x) most = parts[i];\n"
+    "  *chosen = most.y; list[at] = list[at] * 3 + most.y; }\n"
+    "kernel void erode(global const uchar *in, int width, int corner, int reach,\n"
+    "                  global uchar *out) {\n"
+    "  int at = corner + get_global_id(1) * width + get_global_id(0); uchar x = 255;\n"
+    "  for (int b = 0; b < reach; b++) for (int a = 0; a < reach; a++)\n"
+    "    x = min(x, in[at + b * width + a]);\n"
+    "  out[at] = x; }\n"
+    "kernel void stains(global const uchar *in, int width, int corner, int columns,\n"
+    "                   global int *sums) {\n"
+    "  int y = get_global_id(0), sum = 0;\n"
+    "  for (int x = 0; x < columns; x++) sum += in[corner + y * width + x] > 8;\n"
+    "  sums[y] = sums[y] * 3 + sum; }\n"
+    "kernel void recursion(global const int *in, int each, int rounds, global int *out) {\n"
+    "  int i = get_global_id(0), n = get_global_size(0), a = 0, b = 0;\n"
+    "  for (int r = 0; r < rounds; r++) for (int k = 0; k < each; k++) {\n"
+    "    a += in[k * n + i] - a >> 3, b += a - b >> 2; out[k * n + i] = b; } }\n"
+    "kernel void lorenz(global int4 *systems, int rounds) {\n"
+    "  int i = get_global_id(0); int4 p = systems[i], d;\n"
+    "  for (int k = 0; k < rounds; k++) {\n"
+    "    d.x = 10 * (p.y - p.x), d.y = ((7168 - p.z) * p.x >> 8) - p.y;\n"
+    "    d.z = (p.x * p.y >> 8) - p.z * 8 / 3, p.xyz += d.xyz >> 8; }\n"
+    "  systems[i] = p; }\n"
+    "kernel void sample(global const int4 *systems, int every, global int4 *seen) {\n"
+    "  int i = get_global_id(0); seen[i] = systems[i * every]; }\n"
+    "kernel void detrend(global const int *in, int count, global int *out) {\n"
+    "  int mean = 0; for (int k = 0; k < count; k++) mean += in[k] - mean >> 4, out[k] = in[k] - "
+    "mean; }\n"
+    "kernel void band(global int *a, int count, int tune) {\n"
+    "  int x = 0, y = 0; for (int k = 0; k < count; k++) {\n"
+    "    x += (a[k] - y >> 3) - (x >> 5), y += x * tune >> 8, a[k] = y; } }\n"
+    "kernel void trigger(global const int *a, int count, global int *alarms, int at) {\n"
+    "  int near = 1, far = 1, sum = 0;\n"
+    "  for (int k = 0; k < count; k++) {\n"
+    "    near += abs(a[k]) - near >> 4, far += abs(a[k]) - far >> 8; sum += near > far * 2; }\n"
+    "  alarms[at] = alarms[at] * 3 + sum; }\n"
+    "kernel void digits(global const uint *keys, int each, int shift, global int *counts) {\n"
+    "  int b = get_global_id(0), n = get_global_size(0), count[16] = {0};\n"
+    "  for (int k = b * each; k < (b + 1) * each; k++) count[keys[k] >> shift & 15]++;\n"
+    "  for (int d = 0; d < 16; d++) counts[d * n + b] = count[d]; }\n"
+    "kernel void offsets(global int *counts, int size) {\n"
+    "  for (int i = 0, sum = 0; i < size; i++) { int x = counts[i]; counts[i] = sum; sum += x; } "
+    "}\n"
+    "kernel void place_keys(global const uint *keys, int each, int shift,\n"
+    "                       global const int *counts, global uint *out) {\n"
+    "  int b = get_global_id(0), n = get_global_size(0), at[16];\n"
+    "  for (int d = 0; d < 16; d++) at[d] = counts[d * n + b];\n"
+    "  for (int k = b * each; k < (b + 1) * each; k++) {\n"
+    "    uint key = keys[k]; out[at[key >> shift & 15]++] = key; } }\n"
+    "kernel void stirred(global uint *keys, uint by) {\n"
+    "  size_t i = get_global_id(0); keys[i] = (keys[i] + by) * 2654435761u >> 8; }\n"
+    "kernel void moments(global const int2 *points, global const int *starts, int first,\n"
+    "                    global int4 *parts) {\n"
+    "  int lane = get_global_id(0), lanes = get_global_size(0), c = first + get_global_id(1);\n"
+    "  int4 sum = 0;\n"
+    "  for (int k = starts[c] + lane; k < starts[c + 1]; k += lanes) {\n"
+    "    int2 p = points[k], q = points[k + 1]; int cross = p.x * q.y - q.x * p.y;\n"
+    "    sum += (int4)(cross, cross * (p.x + q.x), cross * (p.y + q.y), (p.x ^ q.y) & 255); }\n"
+    "  parts[c * lanes + lane] = sum; }\n"
+    "kernel void shapes(global const int4 *parts, int lanes, int step, global int4 *shape) {\n"
+    "  int c = get_global_id(0); int4 sum = step;\n"
+    "  for (int i = 0; i < lanes; i++) sum += parts[c * lanes + i];\n"
+    "  shape[c] = shape[c] * 3 + sum; }\n"
+    "int ratio_of(int less, int plus) { return less * 1024 / (plus + 1); }\n"
+    "int scaled_of(int x, int gain) { return x * gain + (x >> 3); }\n"
+    "int kept_of(int x, int low) { return clamp(x >> 4, low, 4095); }\n"
+    "kernel void leaf_less(global const int *a, global const int *b, global int *out) {\n"
+    "  size_t i = get_global_id(0); out[i] = a[i] - b[i]; }\n"
+    "kernel void leaf_plus(global const int *a, global const int *b, global int *out) {\n"
+    "  size_t i = get_global_id(0); out[i] = a[i] + b[i]; }\n"
+    "kernel void leaf_ratio(global int *less, global const int *plus) {\n"
+    "  size_t i = get_global_id(0); less[i] = ratio_of(less[i], plus[i]); }\n"
+    "kernel void leaf_scaled(global int *x, int gain) {\n"
+    "  size_t i = get_global_id(0); x[i] = scaled_of(x[i], gain); }\n"
+    "kernel void leaf_kept(global const int *x, int low, global int *out) {\n"
+    "  size_t i = get_global_id(0); out[i] = kept_of(x[i], low); }\n"
+    "kernel void leaf_index(global const int *a, global const int *b, int gain, int low,\n"
+    "                       global int *out) {\n"
+    "  size_t i = get_global_id(0);\n"
+    "  out[i] = kept_of(scaled_of(ratio_of(a[i] - b[i], a[i] + b[i]), gain), low); }\n"
+    "kernel void stroke(global int *canvas, int4 brush, int rounds) {\n"
+    "  int i = get_global_id(0), x = canvas[i], at = i & 1023;\n"
+    "  for (int k = 0; k < rounds; k++)\n"
+    "    x += ((brush.x ^ at) * (brush.y + k) >> 6 & 255) - (x >> 8) & 0xfffff;\n"
+    "  canvas[i] = x; }\n"
+    "constant int cosines[32] = {64, 63, 59, 53, 45, 36, 24, 12, 0, -12, -24, -36, -45, -53, -59,\n"
+    "  -63, -64, -63, -59, -53, -45, -36, -24, -12, 0, 12, 24, 36, 45, 53, 59, 63};\n"
+    "kernel void dct_rows(global const int *in, global int *out) {\n"
+    "  int at = get_global_id(0) * 8, x[8];\n"
+    "  for (int k = 0; k < 8; k++) x[k] = in[at + k];\n"
+    "  for (int u = 0; u < 8; u++) { int sum = 0;\n"
+    "    for (int k = 0; k < 8; k++) sum += x[k] * cosines[(2 * k + 1) * u & 31];\n"
+    "    out[at + u] = sum >> 7; } }\n"
+    "kernel void turned(global const int *in, int width, int height, global int *out) {\n"
+    "  int x = get_global_id(0) * 16, y = get_global_id(1) * 16;\n"
+    "  for (int b = 0; b < 16; b++) for (int a = 0; a < 16; a++)\n"
+    "    out[(x + b) * height + y + a] = in[(y + a) * width + x + b]; }\n"
+    "kernel void quantise(global const int *in, int by, global int *out) {\n"
+    "  size_t i = get_global_id(0); out[i] = out[i] / 2 + in[i] / by; }\n"
+    "kernel void unproject(global const ushort *depth, int width, int4 lens,\n"
+    "                      global int4 *points) {\n"
+    "  int i = get_global_id(0), z = depth[i];\n"
+    "  points[i] = (int4)((i % width - lens.x) * z >> 8, (i / width - lens.y) * z >> 8, z, 1); }\n"
+    "kernel void extents(global const int4 *points, int each, global int4 *out) {\n"
+    "  int i = get_global_id(0); int4 most = INT_MIN;\n"
+    "  for (int k = i * each; k < (i + 1) * each; k++) most = max(most, points[k]);\n"
+    "  out[i] = out[i] * 3 + most; }\n"
+    "kernel void luminance(global const uchar4 *picture, int step, global int *level) {\n"
+    "  size_t i = get_global_id(0); int4 p = convert_int4(picture[i]);\n"
+    "  level[i] = (p.x * 54 + p.y * 183 + p.z * 19 >> 8) + step & 255; }\n"
+    "kernel void sum_of(global const int *in, int each, global int *sums) {\n"
+    "  int i = get_global_id(0), sum = 0;\n"
+    "  for (int k = i * each; k < (i + 1) * each; k++) sum += in[k] > 250 ? 250 : in[k];\n"
+    "  sums[i] = sum; }\n"
+    "kernel void add_up(global const int *in, int count, global int *sum) {\n"
+    "  int x = 0; for (int i = 0; i < count; i++) x += in[i]; *sum = x; }\n"
+    "kernel void exposure(global const int *level, global const int *sum, int count,\n"
+    "                     global int *out) {\n"
+    "  size_t i = get_global_id(0); int mean = *sum / count + 1;\n"
+    "  out[i] = out[i] * 3 / 4 + clamp(level[i] * 128 / mean, 0, 255); }\n"
+    "kernel void kepler(global const int2 *orbit, int count, int day, int rounds,\n"
+    "                   global int *place) {\n"
+    "  int i = get_global_id(0); if (i >= count) return;\n"
+    "  int mean = orbit[i].x * day & 4095, flat = orbit[i].y & 511, e = mean;\n"
+    "  for (int k = 0; k < rounds; k++) { int a = e & 2047, s = a * (2048 - a) >> 10;\n"
+    "    e = mean + (flat * (e & 2048 ? -s : s) >> 10); }\n"
+    "  place[i] = place[i] * 3 + e; }\n"
+    "kernel void tally(global const uchar *levels, int step, global int *bins) {\n"
+    "  atomic_inc(bins + (levels[get_global_id(0)] + step & 63)); }\n"
+    "kernel void tally_apart(global const uchar *levels, int step, int each, global int *parts) {\n"
+    "  int i = get_global_id(0), bins[64] = {0};\n"
+    "  for (int k = i * each; k < (i + 1) * each; k++) bins[levels[k] + step & 63]++;\n"
+    "  for (int b = 0; b < 64; b++) parts[i * 64 + b] = bins[b]; }\n"
+    "kernel void tally_merge(global const int *parts, int count, global int *bins) {\n"
+    "  int b = get_global_id(0), sum = 0;\n"
+    "  for (int i = 0; i < count; i++) sum += parts[i * 64 + b];\n"
+    "  bins[b] += sum; }\n"
+    "kernel void equalise(global const uchar *levels, global const int *bins, global int *out) {\n"
+    "  size_t i = get_global_id(0); out[i] = out[i] / 2 + (bins[levels[i] & 63] >> 12); }\n"
+    "kernel void crystal(global int *next, global const int *now, int width, int last, int cold) "
+    "{\n"
+    "  int i = get_global_id(0), x = now[i];\n"
+    "  int around = now[max(i - 1, 0)] + now[min(i + 1, last)] + now[max(i - width, 0)] +\n"
+    "               now[min(i + width, last)];\n"
+    "  for (int k = 0; k < 24; k++) x += (around - 4 * x >> 4) + (x * (512 - x) >> 11) + cold & "
+    "1023;\n"
+    "  next[i] = x; }\n"
+    "kernel void drones(global int4 *drone, global const int4 *wishes, global const int *wind,\n"
+    "                   global const int *limits, int rounds) {\n"
+    "  int i = get_global_id(0); int4 d = drone[i];\n"
+    "  for (int k = 0; k < rounds; k++) {\n"
+    "    int2 pull = wishes[i + k & 255].xy - d.xy >> 4;\n"
+    "    d.zw = clamp(d.zw + pull + wind[k & 63] >> 1, -limits[k & 15], limits[k & 15]);\n"
+    "    d.xy = d.xy + d.zw & 0xffff; }\n"
+    "  drone[i] = d; }\n"
+    "kernel void jostle(global int *state, uint seed, int rounds) {\n"
+    "  int at = get_global_id(0) * 16; uint r = seed + at * 2654435761u;\n"
+    "  for (int k = 0; k < rounds; k++, r = r * 1664525u + 1013904223u) {\n"
+    "    int a = at + (r >> 28), b = at + (r >> 24 & 15), x = state[a];\n"
+    "    state[a] = state[b], state[b] = x; } }\n"
+    "kernel void tension(global const int *state, int each, global int *parts) {\n"
+    "  int i = get_global_id(0), sum = 0;\n"
+    "  for (int k = i * each; k < (i + 1) * each - 1; k++) sum += abs(state[k + 1] - state[k]);\n"
+    "  parts[i] = sum; }\n"
+    "kernel void rewards(global int *worth, int step) {\n"
+    "  uint i = get_global_id(0); worth[i] = ((i + step * 977u) * 2654435761u >> 16) * 16; }\n"
+    "kernel void improve(global const int *worth, int mask, int step, global int *better,\n"
+    "                    global int *change) {\n"
+    "  uint i = get_global_id(0); int most = INT_MIN;\n"
+    "  for (uint k = 0; k < 12; k++) { uint at = (i * 12 + k) * 69069u + step;\n"
+    "    most = max(most, (int)(at >> 12 & 4095) + (worth[at >> 7 & mask] >> 2)); }\n"
+    "  better[i] = most; if (abs(most - worth[i]) > 64) *change = 1; }\n"
+    "kernel void sea(global int *now, global const int *before, int last, int rounds) {\n"
+    "  int i = get_global_id(0), x = before[i];\n"
+    "  for (int k = 1; k <= rounds; k++) x += (before[min(i + k, last)] - x >> 4) + (x & 7);\n"
+    "  now[i] = x & 0xffff; }\n"
+    "kernel void foam(global const int *sea, int last, int rounds, global int *picture) {\n"
+    "  int i = get_global_id(0), x = 0;\n"
+    "  for (int k = 1; k <= rounds; k++) x += abs(sea[i] - sea[max(i - k, 0)]) > 100 * k;\n"
+    "  picture[i] = picture[i] * 3 / 4 + x; }\n";
+
+#define RANGE(queue, name, dimensions, items, group, ...)                                          \
+    launch_range(queue, name, dimensions, items, group,                                            \
+                 (const struct argument[]){__VA_ARGS__, {0, NULL}}, NULL, NULL)
+#define INT4(...) ((struct argument){sizeof(cl_int4), &(cl_int4){{__VA_ARGS__}}})
+
+static void drain(cl_command_queue on)
+{
+    must(clFinish(on), "clFinish");
+}
+
+/* Numbers below a power of two, that any run has alike. */
+static int *drawn(size_t count, int mask)
+{
+    static unsigned state = 7;
+    int *values = host(count * 4);
+    for (size_t i = 0; i < count; i++) {
+        state = state * 1664525u + 1013904223u;
+        values[i] = (int)(state >> 8) & mask;
+    }
+    return values;
+}
+
+static cl_mem drawn_buffer(size_t count, int mask)
+{
+    int *values = drawn(count, mask);
+    cl_mem memory = make_buffer(context, count * 4, values);
+    free(values);
+    return memory;
+}
+
+/* A telescope looks for pulsars: how late each channel is for each distance goes with each block of
+ * samples. */
+static void r_pulsar(int step)
+{
+    enum { CHANNELS = 1024, LENGTH = 1024, TRIALS = 2048 };
+    static cl_mem samples, delays, sums;
+    static unsigned char *sky;
+    static int *late, best[64];
+    const size_t trials = TRIALS - (size_t)(step % 3) * 256;
+    if (!step) {
+        sky = (unsigned char *)drawn(CHANNELS * LENGTH / 4, 0xffffff);
+        late = drawn(CHANNELS * TRIALS, 0x1ff);
+        samples = filled(CHANNELS * LENGTH),
+        delays = make_buffer(context, 4 * CHANNELS * TRIALS, late);
+        sums = filled(TRIALS * 16), outcome = filled(TRIALS * 4);
+    }
+    for (int i = 0; i < CHANNELS * LENGTH; i += 64)
+        sky[i] = (unsigned char)(i / 64 * 13 + step);
+    if (!fixed)
+        put(delays, 0, late, (size_t)CHANNELS * TRIALS * 4, false);
+    put(samples, 0, sky, CHANNELS * LENGTH, false);
+    LAUNCH(queue, "dedisperse", trials, MEM(samples), INT(LENGTH), MEM(delays), INT(CHANNELS),
+           INT(TRIALS), MEM(sums));
+    LAUNCH(queue, "pulses", trials, MEM(sums), INT(CHANNELS * 100), MEM(outcome));
+    get(outcome, 0, best, sizeof best);
+}
+
+/* Particles in a magnet, by a function that makes its buffers from the host's memory in each call.
+ */
+static void r_magnet(int step)
+{
+    enum { CELLS = 256 << 10, PARTICLES = 12 << 10 };
+    static cl_mem particles, kept;
+    static int *map;
+    if (!step) {
+        map = drawn(CELLS * 4, 1023), kept = make_buffer(context, CELLS * 16, map);
+        particles = drawn_buffer(PARTICLES * 4, 0xffffff), outcome = filled(1024);
+    }
+    for (int leg = 0; leg < 2; leg++) {
+        cl_mem field = fixed ? kept : make_buffer(context, CELLS * 16, map);
+        LAUNCH(queue, "tracks", PARTICLES, MEM(particles), MEM(field), INT(CELLS - 1),
+               INT(leg ? 24 : 16 + step % 16));
+        LAUNCH(queue, "absorbed", 256, MEM(particles), INT(PARTICLES / 256), MEM(outcome));
+        drain(queue);
+        if (!fixed)
+            clReleaseMemObject(field);
+    }
+}
+
+/* Gestures are compared with those known; how long one is says how large the tables are. */
+static void r_warping(int step)
+{
+    enum { KNOWN = 1024, LONGEST = 112 };
+    static cl_mem templates, gesture, kept;
+    static int *motion;
+    const int length = LONGEST - step % 4 * 6;
+    if (!step) {
+        templates = drawn_buffer(KNOWN * LONGEST, 255), gesture = filled(LONGEST * 4);
+        motion = drawn(LONGEST, 255), outcome = filled(KNOWN * 4);
+        kept = filled((size_t)KNOWN * LONGEST * LONGEST * 4);
+    }
+    motion[step % LONGEST] = step & 255;
+    put(gesture, 0, motion, LONGEST * 4, false);
+    cl_mem cost = fixed ? kept : buffer((size_t)KNOWN * length * length * 4);
+    LAUNCH(queue, "warp", KNOWN, MEM(templates), MEM(gesture), INT(length), MEM(cost));
+    LAUNCH(queue, "way_back", KNOWN, MEM(cost), INT(length), MEM(outcome));
+    drain(queue);
+    if (!fixed)
+        clReleaseMemObject(cost);
+}
+
+/* The parts of a picture that hang together; after each round, or each eighth, the host asks
+ * whether something changed. */
+static void r_components(int step)
+{
+    enum { WIDTH = 192, PIXELS = WIDTH * 128 };
+    static cl_mem kind, label, changed;
+    const int rounds = fixed ? 8 : 1;
+    if (!step) {
+        kind = filled(PIXELS), label = filled(PIXELS * 4), changed = filled(4);
+        outcome = filled(PIXELS * 4);
+    }
+    LAUNCH(queue, "classes", PIXELS, MEM(kind), MEM(label), INT(WIDTH), INT(step));
+    for (int more = 1; more;) {
+        const int none = 0;
+        put(changed, 0, &none, sizeof none, false);
+        for (int i = 0; i < rounds; i++)
+            LAUNCH(queue, "component", PIXELS, MEM(kind), INT(WIDTH), INT(PIXELS - 1), MEM(label),
+                   MEM(changed));
+        get(changed, 0, &more, sizeof more);
+    }
+    LAUNCH(queue, "areas", PIXELS, MEM(label), MEM(outcome));
+    drain(queue);
+}
+
+/* Points of a cloud that are far from each other: each is the farthest from those before. The host
+ * looks which it is to say so to the next launch. */
+static void r_cloud(int step)
+{
+    enum { POINTS = 16 << 10, PARTS = 256, PICKS = 32 };
+    static cl_mem points, far, parts, chosen;
+    int which = step * 37 % POINTS;
+    cl_int error;
+    if (!step) {
+        points = drawn_buffer(POINTS * 4, 0x3fff), far = filled(POINTS * 4);
+        parts = filled(PARTS * 8), chosen = filled(4), outcome = filled(PICKS * 4);
+    }
+    for (int i = 0; i < PICKS; i++) {
+        LAUNCH(queue, "apart", PARTS, MEM(points), INT(POINTS / PARTS), INT(which), MEM(chosen),
+               INT(!i), MEM(far), MEM(parts));
+        LAUNCH(queue, "pick", 1, MEM(parts), INT(PARTS), INT(i), MEM(chosen), MEM(outcome));
+        which = -1;
+        if (!fixed) {
+            int *seen = clEnqueueMapBuffer(queue, chosen, CL_TRUE, CL_MAP_READ, 0, 4, 0, NULL, NULL,
+                                           &error);
+            must(error, "clEnqueueMapBuffer"), which = *seen;
+            must(clEnqueueUnmapMemObject(queue, chosen, seen, 0, NULL, NULL), "unmap");
+        }
+    }
+    drain(queue);
+}
+
+/* The part of a slide that a microscope has seen again, sent row by row or as what it is. */
+static void r_slide(int step)
+{
+    enum { WIDTH = 2048, HEIGHT = 1024, COLUMNS = 320 };
+    static cl_mem slide, eroded;
+    static unsigned char *seen;
+    const size_t rows = 320 + (size_t)(step % 4) * 48, corner = (size_t)(step * 40 % 512);
+    const size_t area[2] = {COLUMNS - 8, rows - 8};
+    const size_t origin[3] = {corner, corner, 0}, region[3] = {COLUMNS, rows, 1};
+    const size_t at = corner * WIDTH + corner;
+    if (!step) {
+        seen = (unsigned char *)drawn(WIDTH * HEIGHT / 4, 0xffffff);
+        slide = make_buffer(context, WIDTH * HEIGHT, seen), eroded = filled(WIDTH * HEIGHT);
+        outcome = filled(HEIGHT * 4);
+    }
+    for (size_t i = 0; i < rows; i++)
+        seen[at + i * WIDTH + i % COLUMNS] = (unsigned char)step;
+    for (size_t i = 0; i < rows && !fixed; i++)
+        put(slide, at + i * WIDTH, seen + at + i * WIDTH, COLUMNS, false);
+    if (fixed)
+        must(clEnqueueWriteBufferRect(queue, slide, CL_FALSE, origin, origin, region, WIDTH, 0,
+                                      WIDTH, 0, seen, 0, NULL, NULL),
+             "clEnqueueWriteBufferRect");
+    RANGE(queue, "erode", 2, area, NULL, MEM(slide), INT(WIDTH), INT((int)at), INT(3), MEM(eroded));
+    RANGE(queue, "erode", 2, area, NULL, MEM(eroded), INT(WIDTH), INT((int)at), INT(2), MEM(slide));
+    LAUNCH(queue, "stains", rows - 8, MEM(slide), INT(WIDTH), INT((int)at), INT(COLUMNS - 8),
+           MEM(outcome));
+    drain(queue);
+}
+
+/* What a detector saw is unpacked, sent, filtered and read, slice by slice. */
+static void unpack(const unsigned char *packed, int count, int step, int *values)
+{
+    for (int i = 0, k = 0; i < count; i += 2, k += 3) {
+        values[i] = packed[k] | (packed[k + 1] & 15) << 8;
+        values[i + 1] = (packed[k + 1] >> 4 | packed[k + 2] << 4) ^ (step & 15);
+    }
+}
+
+static void r_slices(int step)
+{
+    enum { SLICES = 5, ROWS = 16, COUNT = ROWS << 13 };
+    static cl_mem in[2], out[SLICES];
+    static int *staging[2], *result[SLICES];
+    static unsigned char *packed;
+    const size_t rows = ROWS, group = ROWS;
+    if (!step)
+        packed = (unsigned char *)drawn(COUNT / 2, 0xffffff);
+    for (int i = 0; i < SLICES && !step; i++) {
+        in[i % 2] = filled(COUNT * 4), staging[i % 2] = host(COUNT * 4);
+        outcome = out[i] = filled(COUNT * 4), result[i] = host(COUNT * 4);
+    }
+    cl_event done[2] = {NULL, NULL};
+    for (int i = 0; i < SLICES; i++) {
+        if (done[i % 2])
+            must(clWaitForEvents(1, &done[i % 2]), "wait"), clReleaseEvent(done[i % 2]);
+        unpack(packed + i * 30, COUNT, step + i, staging[i % 2]);
+        must(clEnqueueWriteBuffer(queue, in[i % 2], !fixed, 0, COUNT * 4, staging[i % 2], 0, NULL,
+                                  &done[i % 2]),
+             "clEnqueueWriteBuffer");
+        RANGE(queue, "recursion", 1, &rows, &group, MEM(in[i % 2]), INT(COUNT / ROWS), INT(2),
+              MEM(out[i]));
+        must(clEnqueueReadBuffer(queue, out[i], !fixed, 0, COUNT * 4, result[i], 0, NULL, NULL),
+             "clEnqueueReadBuffer");
+        clFlush(queue);
+    }
+    for (int i = 0; i < 2; i++)
+        clReleaseEvent(done[i]);
+    drain(queue);
+}
+
+/* Lorenz's weather, many times: after each day some of it is written as text, before the next day
+ * is begun or after. */
+static void weather_of_day(int step, cl_mem seen, int count)
+{
+    enum { SYSTEMS = 16 << 10 };
+    LAUNCH(queue, "lorenz", SYSTEMS, MEM(outcome), INT(90 + step % 4 * 10));
+    LAUNCH(queue, "sample", count, MEM(outcome), INT(SYSTEMS / count), MEM(seen));
+    clFlush(queue);
+}
+
+static void r_weather(int step)
+{
+    enum { SEEN = 2048, DAYS = 6 };
+    static cl_mem seen;
+    static cl_int4 lines[SEEN];
+    static char text[SEEN * 48];
+    if (!step)
+        outcome = drawn_buffer((64 << 10), 0xfff), seen = filled(SEEN * 16);
+    for (int day = 0; day <= DAYS; day++) {
+        char *at = text;
+        if (day)
+            get(seen, 0, lines, sizeof lines);
+        if (fixed && day < DAYS)
+            weather_of_day(step, seen, SEEN);
+        for (int i = 0; i < SEEN && day; i++)
+            at += sprintf(at, "%d,%d,%d\n", lines[i].s[0], lines[i].s[1], lines[i].s[2]);
+        if (!fixed && day < DAYS)
+            weather_of_day(step, seen, SEEN);
+    }
+}
+
+/* Systems of equations with three diagonals, by cyclic reduction: a kernel object for each launch.
+ */
+static const char reduction_source[] =
+    "kernel void inwards(global uint *d, int length, int half, uint by) {\n"
+    "  int i = get_global_id(1) * length + (get_global_id(0) + 1) * 2 * half;\n"
+    "  d[i] += by * (d[i - half] + d[i + half]); }\n"
+    "kernel void outwards(global uint *d, int length, int half, uint by) {\n"
+    "  int i = get_global_id(1) * length + (2 * get_global_id(0) + 1) * half;\n"
+    "  d[i] = (d[i] - d[i - half] - d[i + half]) * by; }\n";
+
+static void reduce_once(cl_program program, cl_kernel kept, const char *name, size_t count,
+                        cl_int length, cl_int half, cl_uint by)
+{
+    const size_t items[2] = {count, 16};
+    cl_kernel kernel = fixed ? kept : make_kernel(program, name);
+    must(clSetKernelArg(kernel, 0, sizeof outcome, &outcome), "clSetKernelArg");
+    must(clSetKernelArg(kernel, 1, sizeof length, &length), "clSetKernelArg");
+    must(clSetKernelArg(kernel, 2, sizeof half, &half), "clSetKernelArg");
+    must(clSetKernelArg(kernel, 3, sizeof by, &by), "clSetKernelArg");
+    must(clEnqueueNDRangeKernel(queue, kernel, 2, NULL, items, NULL, 0, NULL, NULL), name);
+    if (!fixed)
+        clReleaseKernel(kernel);
+}
+
+static void r_diagonals(int step)
+{
+    enum { LONGEST = 4096 };
+    static cl_program program;
+    static cl_kernel in, out;
+    const char *text = reduction_source;
+    cl_int error, length = LONGEST >> step % 3, half = 1;
+    if (!step) {
+        program = clCreateProgramWithSource(context, 1, &text, NULL, &error);
+        must(error, "clCreateProgramWithSource");
+        must(clBuildProgram(program, 0, NULL, NULL, NULL, NULL), "clBuildProgram");
+        in = make_kernel(program, "inwards"), out = make_kernel(program, "outwards");
+        outcome = drawn_buffer(17 * LONGEST, 0xffff);
+    }
+    for (; half < length / 2; half *= 2)
+        reduce_once(program, in, "inwards", (size_t)(length / half / 2 - 1), length, half, 3);
+    for (; half; half /= 2)
+        reduce_once(program, out, "outwards", (size_t)(length / half / 2), length, half, 5);
+    drain(queue);
+}
+
+/* Four stations that listen for earthquakes, sample after sample; all wait in one queue. */
+static void r_stations(int step)
+{
+    enum { STATIONS = 4, LONGEST = 256 << 10 };
+    static cl_mem raw[STATIONS], plain[STATIONS];
+    if (!step)
+        outcome = filled(STATIONS * 4);
+    for (int i = 0; i < STATIONS; i++) {
+        cl_command_queue on = fixed && i % 2 ? other : queue;
+        const int count = LONGEST - (step + i / 2) % 3 * (32 << 10);
+        if (!step)
+            raw[i] = drawn_buffer(LONGEST, 0xfff), plain[i] = filled(LONGEST * 4);
+        LAUNCH(on, "detrend", 1, MEM(raw[i]), INT(count), MEM(plain[i]));
+        LAUNCH(on, "band", 1, MEM(plain[i]), INT(count), INT(20 + step % 40));
+        LAUNCH(on, "trigger", 1, MEM(plain[i]), INT(count), MEM(outcome), INT(i));
+        clFlush(on);
+    }
+    drain(other);
+    drain(queue);
+}
+
+/* Keys are sorted by their digits; the host waits for each kernel. */
+static void r_digits(int step)
+{
+    enum { MOST = 16 << 10, BLOCKS = 64 };
+    static cl_mem second, counts;
+    const int count = MOST >> step % 3;
+    if (!step) {
+        outcome = drawn_buffer(MOST, 0xffffff), second = filled(MOST * 4);
+        counts = filled(BLOCKS * 64);
+    }
+    LAUNCH(queue, "stirred", MOST, MEM(outcome), INT(step));
+    for (int shift = 0; shift < 24; shift += 4) {
+        cl_mem from = shift / 4 % 2 ? second : outcome, to = shift / 4 % 2 ? outcome : second;
+        LAUNCH(queue, "digits", BLOCKS, MEM(from), INT(count / BLOCKS), INT(shift), MEM(counts));
+        if (!fixed)
+            drain(queue);
+        LAUNCH(queue, "offsets", 1, MEM(counts), INT(BLOCKS * 16));
+        if (!fixed)
+            drain(queue);
+        LAUNCH(queue, "place_keys", BLOCKS, MEM(from), INT(count / BLOCKS), INT(shift), MEM(counts),
+               MEM(to));
+        if (!fixed)
+            drain(queue);
+    }
+    drain(queue);
+}
+
+/* Outlines of cells, some long and some short: a launch for each, or one for all. */
+static void r_outlines(int step)
+{
+    enum { OUTLINES = 320, POINTS = 512 << 10 };
+    static cl_mem points, starts, parts;
+    const size_t items[2] = {32, fixed ? OUTLINES : 1};
+    if (!step) {
+        int *at = host((OUTLINES + 1) * 4);
+        for (int i = at[0] = 0; i < OUTLINES; i++)
+            at[i + 1] = at[i] + 200 + i * 7919 % 1000;
+        starts = make_buffer(context, (OUTLINES + 1) * 4, at), free(at);
+        points = drawn_buffer(POINTS * 2, 255), parts = filled(OUTLINES * 32 * 16);
+        outcome = filled(OUTLINES * 16);
+    }
+    for (int i = 0; i < (fixed ? 1 : OUTLINES); i++)
+        RANGE(queue, "moments", 2, items, NULL, MEM(points), MEM(starts), INT(i), MEM(parts));
+    LAUNCH(queue, "shapes", OUTLINES, MEM(parts), INT(32), INT(step), MEM(outcome));
+    drain(queue);
+}
+
+/* How green a field is, from two colours of a satellite. */
+static void r_leaves(int step)
+{
+    enum { PIXELS = 4 << 20 };
+    static cl_mem red, near, less, plus;
+    const int gain = 16 + step % 8;
+    if (!step) {
+        red = drawn_buffer(PIXELS, 255), near = drawn_buffer(PIXELS, 255);
+        less = filled(PIXELS * 4), plus = filled(PIXELS * 4), outcome = filled(PIXELS * 4);
+    }
+    if (fixed) {
+        LAUNCH(queue, "leaf_index", PIXELS, MEM(near), MEM(red), INT(gain), INT(step % 50),
+               MEM(outcome));
+    } else {
+        LAUNCH(queue, "leaf_less", PIXELS, MEM(near), MEM(red), MEM(less));
+        LAUNCH(queue, "leaf_plus", PIXELS, MEM(near), MEM(red), MEM(plus));
+        LAUNCH(queue, "leaf_ratio", PIXELS, MEM(less), MEM(plus));
+        LAUNCH(queue, "leaf_scaled", PIXELS, MEM(less), INT(gain));
+        LAUNCH(queue, "leaf_kept", PIXELS, MEM(less), INT(step % 50), MEM(outcome));
+    }
+    drain(queue);
+}
+
+/* Two masks smooth a track in turn; one program is remembered, or as many as there are masks. */
+static const char mask_source[] =
+    "kernel void smoothed(global const int *in, global int *out) {\n"
+    "  int i = get_global_id(0), sum = 0;\n"
+    "  for (int k = -HALF; k <= HALF; k++) sum += in[i + 16 + k] * (HALF + 1 - abs(k));\n"
+    "  out[i] = out[i] / 2 + sum / ((HALF + 1) * (HALF + 1)); }\n";
+
+static cl_kernel mask_of(int half)
+{
+    static struct {
+        int half;
+        cl_kernel kernel;
+    } known[2];
+    const int at = fixed ? half % 2 : 0;
+    if (known[at].half != half) {
+        const char *text = mask_source;
+        char options[32];
+        cl_int error;
+        cl_program program = clCreateProgramWithSource(context, 1, &text, NULL, &error);
+        must(error, "clCreateProgramWithSource");
+        snprintf(options, sizeof options, "-DHALF=%d", half);
+        must(clBuildProgram(program, 0, NULL, options, NULL, NULL), "clBuildProgram");
+        if (known[at].kernel)
+            clReleaseKernel(known[at].kernel);
+        known[at].half = half, known[at].kernel = make_kernel(program, "smoothed");
+        clReleaseProgram(program);
+    }
+    return known[at].kernel;
+}
+
+static void r_masks(int step)
+{
+    enum { POINTS = 1 << 20 };
+    static cl_mem track;
+    const size_t items = POINTS;
+    if (!step)
+        track = drawn_buffer(POINTS + 32, 0xfff), outcome = filled(POINTS * 4);
+    for (int i = 0; i < 2; i++) {
+        cl_kernel kernel = mask_of(i ? 9 : 14);
+        must(clSetKernelArg(kernel, 0, sizeof track, &track), "clSetKernelArg");
+        must(clSetKernelArg(kernel, 1, sizeof outcome, &outcome), "clSetKernelArg");
+        must(clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &items, NULL, 0, NULL, NULL),
+             "smoothed");
+        drain(queue);
+    }
+}
+
+/* Strokes of a brush: what the canvas was before each can be had back, of all or of the last four.
+ */
+static void r_strokes(int step)
+{
+    enum { PIXELS = 1 << 20 };
+    static cl_mem before[4];
+    if (!step)
+        outcome = drawn_buffer(PIXELS, 0xfffff);
+    if (!fixed || step < 4)
+        before[step % 4] = buffer(PIXELS * 4);
+    must(clEnqueueCopyBuffer(queue, outcome, before[step % 4], 0, 0, PIXELS * 4, 0, NULL, NULL),
+         "clEnqueueCopyBuffer");
+    for (int i = 0; i <= step % 2; i++)
+        LAUNCH(queue, "stroke", PIXELS, MEM(outcome), INT4(step * 5, 40 + step % 99, i, 0), INT(2));
+    drain(queue);
+}
+
+/* A picture is transformed along its rows and then its columns; the host turns it in between. */
+static void r_cosines(int step)
+{
+    enum { WIDTH = 1024 };
+    static cl_mem picture, a, b;
+    static int *plain, *turned;
+    const int height = step % 2 ? 768 : 512, pixels = WIDTH * height;
+    const size_t tiles[2] = {WIDTH / 16, (size_t)height / 16};
+    if (!step) {
+        picture = drawn_buffer(WIDTH * 768, 255), a = filled(WIDTH * 768 * 4);
+        b = filled(WIDTH * 768 * 4), outcome = filled(WIDTH * 768 * 4);
+        plain = host(WIDTH * 768 * 4), turned = host(WIDTH * 768 * 4);
+    }
+    LAUNCH(queue, "dct_rows", (size_t)pixels / 8, MEM(picture), MEM(a));
+    if (fixed) {
+        RANGE(queue, "turned", 2, tiles, NULL, MEM(a), INT(WIDTH), INT(height), MEM(b));
+    } else {
+        get(a, 0, plain, (size_t)pixels * 4);
+        for (int y = 0; y < height; y++)
+            for (int x = 0; x < WIDTH; x++)
+                turned[x * height + y] = plain[y * WIDTH + x];
+        put(b, 0, turned, (size_t)pixels * 4, true);
+    }
+    LAUNCH(queue, "dct_rows", (size_t)pixels / 8, MEM(b), MEM(a));
+    LAUNCH(queue, "quantise", (size_t)pixels, MEM(a), INT(3 + step % 5), MEM(outcome));
+    drain(queue);
+}
+
+/* Depths become points; these are set to zero before each is written. */
+static void r_depths(int step)
+{
+    enum { WIDTH = 1024, PIXELS = WIDTH * 768 };
+    static cl_mem depth, points;
+    static unsigned short *seen;
+    const int zero = 0;
+    if (!step) {
+        seen = (unsigned short *)drawn(PIXELS / 2, 0xffffff);
+        depth = filled(PIXELS * 2), points = filled(PIXELS * 16), outcome = filled(512 * 16);
+    }
+    for (int i = 0; i < PIXELS; i += 100)
+        seen[i] = (unsigned short)(i / 9 + step);
+    put(depth, 0, seen, PIXELS * 2, false);
+    if (!fixed)
+        must(clEnqueueFillBuffer(queue, points, &zero, sizeof zero, 0, PIXELS * 16, 0, NULL, NULL),
+             "clEnqueueFillBuffer");
+    LAUNCH(queue, "unproject", PIXELS, MEM(depth), INT(WIDTH), INT4(500 + step % 9, 380, 0, 0),
+           MEM(points));
+    LAUNCH(queue, "extents", 512, MEM(points), INT(PIXELS / 512), MEM(outcome));
+    drain(queue);
+}
+
+/* How bright a picture is, summed by one item, or by many and then by one. */
+static void r_exposure(int step)
+{
+    enum { MOST = 2 << 20, PARTS = 256 };
+    static cl_mem picture, level, sums, sum;
+    const int count = MOST - step % 3 * (MOST / 8);
+    if (!step) {
+        picture = drawn_buffer(MOST, 0xffffff), level = filled(MOST * 4);
+        sums = filled(PARTS * 4), sum = filled(4), outcome = filled(MOST * 4);
+    }
+    LAUNCH(queue, "luminance", (size_t)count, MEM(picture), INT(step), MEM(level));
+    if (fixed) {
+        LAUNCH(queue, "sum_of", PARTS, MEM(level), INT(count / PARTS), MEM(sums));
+        LAUNCH(queue, "add_up", 1, MEM(sums), INT(PARTS), MEM(sum));
+    } else {
+        LAUNCH(queue, "sum_of", 1, MEM(level), INT(count), MEM(sum));
+    }
+    LAUNCH(queue, "exposure", (size_t)count, MEM(level), MEM(sum), INT(count), MEM(outcome));
+    drain(queue);
+}
+
+/* Where asteroids are on days of a year. Their number is a prime: no group but of one divides it.
+ */
+static void r_asteroids(int step)
+{
+    enum { ASTEROIDS = 65521, DAYS = 3 };
+    static cl_mem orbits;
+    if (!step)
+        orbits = drawn_buffer(ASTEROIDS * 2, 0xffff), outcome = filled(ASTEROIDS * 4);
+    for (int day = 0; day < DAYS; day++)
+        LAUNCH(queue, "kepler", fixed ? 64 << 10 : ASTEROIDS, MEM(orbits), INT(ASTEROIDS),
+               INT(step * DAYS + day), INT(12), MEM(outcome));
+    drain(queue);
+}
+
+/* How often each level is in a picture: all items count in the same bins. */
+static void r_tally(int step)
+{
+    enum { PIXELS = 256 << 10, PARTS = 128 };
+    static cl_mem levels, parts, bins;
+    if (!step) {
+        levels = drawn_buffer(PIXELS / 4, 0x3f3f3f), parts = filled(PARTS * 256);
+        bins = drawn_buffer(64, 0), outcome = filled(PIXELS * 4);
+    }
+    for (int i = 0; i < 2; i++) {
+        const int turn = step * (i + 3);
+        if (fixed) {
+            LAUNCH(queue, "tally_apart", PARTS, MEM(levels), INT(turn), INT(PIXELS / PARTS),
+                   MEM(parts));
+            LAUNCH(queue, "tally_merge", 64, MEM(parts), INT(PARTS), MEM(bins));
+        } else {
+            LAUNCH(queue, "tally", PIXELS, MEM(levels), INT(turn), MEM(bins));
+        }
+        LAUNCH(queue, "equalise", PIXELS, MEM(levels), MEM(bins), MEM(outcome));
+    }
+    drain(queue);
+}
+
+/* ---- programs without a fault ---- */
+
+/* A crystal grows: each state is made of the one before. */
+static void r_crystal(int step)
+{
+    enum { WIDTH = 512, CELLS = WIDTH * 512 };
+    static cl_mem second;
+    if (!step)
+        outcome = drawn_buffer(CELLS, 1023), second = filled(CELLS * 4);
+    for (int i = 0; i < 6 + step % 3 * 2; i++)
+        LAUNCH(queue, "crystal", CELLS, MEM(i % 2 ? outcome : second),
+               MEM(i % 2 ? second : outcome), INT(WIDTH), INT(CELLS - 1), INT(step % 5 + i));
+    drain(queue);
+}
+
+/* Drones get new wishes, winds and limits for each long flight; the first of them report. */
+static void r_drones(int step)
+{
+    enum { DRONES = 16 << 10 };
+    static cl_mem wishes, wind, limits;
+    static int wish[1024], blows[128], limit[16], seen[64];
+    if (!step) {
+        wishes = filled(sizeof wish), wind = filled(sizeof blows), limits = filled(sizeof limit);
+        outcome = drawn_buffer(DRONES * 4, 0xffff);
+    }
+    for (int i = 0; i < 1024; i++)
+        wish[i] = (i * 977 + step * 131) & 0xffff, blows[i & 127] = (i ^ step) & 63;
+    for (int i = 0; i < 16; i++)
+        limit[i] = 200 + (step * 7 + i * 11) % 100;
+    put(wishes, 0, wish, sizeof wish, false);
+    put(wind, 0, blows, sizeof blows, false);
+    put(limits, 0, limit, sizeof limit, false);
+    LAUNCH(queue, "drones", DRONES, MEM(outcome), MEM(wishes), MEM(wind), MEM(limits), INT(300));
+    get(outcome, 0, seen, sizeof seen);
+}
+
+/* A state is changed and looked at; if it became worse, a copy of what it was is taken back. */
+static void r_annealing(int step)
+{
+    enum { NUMBERS = 512 << 10, PARTS = 128 };
+    static cl_mem before, parts;
+    static int sums[PARTS];
+    static long long best = 1LL << 60;
+    if (!step)
+        outcome = drawn_buffer(NUMBERS, 0xfff), before = filled(NUMBERS * 4),
+        parts = filled(PARTS * 4);
+    must(clEnqueueCopyBuffer(queue, outcome, before, 0, 0, NUMBERS * 4, 0, NULL, NULL), "copy");
+    for (int i = 0; i < 4; i++)
+        LAUNCH(queue, "jostle", NUMBERS / 16, MEM(outcome), INT(step * 4 + i), INT(64));
+    LAUNCH(queue, "tension", PARTS, MEM(outcome), INT(NUMBERS / PARTS), MEM(parts));
+    get(parts, 0, sums, sizeof sums);
+    long long sum = 0;
+    for (int i = 0; i < PARTS; i++)
+        sum += sums[i];
+    if (sum > best + (1 << 16))
+        must(clEnqueueCopyBuffer(queue, before, outcome, 0, 0, NUMBERS * 4, 0, NULL, NULL), "copy");
+    else
+        best = sum;
+}
+
+/* The best way through a game: sweeps that are long, until none changes much. */
+static void r_policy(int step)
+{
+    enum { STATES = 512 << 10 };
+    static cl_mem second, change;
+    if (!step)
+        outcome = filled(STATES * 4), second = filled(STATES * 4), change = filled(4);
+    LAUNCH(queue, "rewards", STATES, MEM(outcome), INT(step));
+    for (int more = 1; more;) {
+        const int none = 0;
+        put(change, 0, &none, sizeof none, false);
+        for (int i = 0; i < 2; i++)
+            LAUNCH(queue, "improve", STATES, MEM(i ? second : outcome), INT(STATES - 1), INT(step),
+                   MEM(i ? outcome : second), MEM(change));
+        get(change, 0, &more, sizeof more);
+    }
+}
+
+/* A sea on one queue, pictures of it on the other, each of which needs its sea. */
+static void r_foam(int step)
+{
+    enum { POINTS = 256 << 10, FRAMES = 4 };
+    static cl_mem seas[FRAMES + 1];
+    for (int i = 0; i <= FRAMES && !step; i++)
+        seas[i] = drawn_buffer(POINTS, 0xffff), outcome = filled(POINTS * 4);
+    for (int i = 0; i < FRAMES; i++) {
+        cl_event ready;
+        const struct argument sea[] = {
+            MEM(seas[i + 1]), MEM(seas[i]), INT(POINTS - 1), INT(24 + step % 8), {0, NULL}};
+        const struct argument foam[] = {
+            MEM(seas[i + 1]), INT(POINTS - 1), INT(32), MEM(outcome), {0, NULL}};
+        launch(queue, "sea", POINTS, sea, NULL, &ready);
+        clFlush(queue);
+        launch(other, "foam", POINTS, foam, &ready, NULL);
+        clFlush(other);
+        clReleaseEvent(ready);
+    }
+    must(clEnqueueCopyBuffer(queue, seas[FRAMES], seas[0], 0, 0, POINTS * 4, 0, NULL, NULL),
+         "clEnqueueCopyBuffer");
+    drain(queue);
+    drain(other);
+}
+
+#define ONE(name, steps) ((struct program){#name, name, steps})
+const struct program programs_r[] = {
+    ONE(r_pulsar, 100),    ONE(r_magnet, 100),   ONE(r_warping, 60),    ONE(r_components, 100),
+    ONE(r_cloud, 100),     ONE(r_slide, 100),    ONE(r_slices, 100),    ONE(r_weather, 100),
+    ONE(r_diagonals, 100), ONE(r_stations, 100), ONE(r_digits, 100),    ONE(r_outlines, 100),
+    ONE(r_leaves, 60),     ONE(r_masks, 100),    ONE(r_strokes, 100),   ONE(r_cosines, 100),
+    ONE(r_depths, 100),    ONE(r_exposure, 100), ONE(r_asteroids, 100), ONE(r_tally, 100),
+    ONE(r_crystal, 100),   ONE(r_drones, 100),   ONE(r_annealing, 100), ONE(r_policy, 30),
+    ONE(r_foam, 100),      {NULL, NULL, 0},
+};
