@@ -3,7 +3,7 @@
  * forms of a pair end with the same bytes in `outcome`, whose hash is printed. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
+#include <time.h>
 
 #include "bench/opencl_faults.h"
 
@@ -28,32 +28,27 @@ const char source_r[] =
     "  for (int k = i * each; k < (i + 1) * each; k++) sum += particle[k].x > particle[k].y;\n"
     "  hits[i] = hits[i] * 5 + sum; }\n"
     "kernel void warp(global const int *templates, global const int *gesture, int length,\n"
-    "                 global int *cost) {\n"
+    "                 global int2 *cost) {\n"
     "  int i = get_global_id(0), n = get_global_size(0);\n"
     "  for (int r = 0; r < length; r++) {\n"
     "    int left = 1 << 28, cross = r ? 1 << 28 : 0, now = gesture[r];\n"
     "    for (int c = 0; c < length; c++) {\n"
-    "      int up = r ? cost[((r - 1) * length + c) * n + i] : 1 << 28;\n"
+    "      int up = r ? cost[((r - 1) * length + c) * n + i].x : 1 << 28, way = up < left;\n"
     "      left = abs(templates[c * n + i] - now) + min(min(left, cross), up);\n"
-    "      cost[(r * length + c) * n + i] = left, cross = up; } } }\n"
-    "kernel void way_back(global const int *cost, int length, global int *found) {\n"
+    "      cost[(r * length + c) * n + i] = (int2)(left, way), cross = up; } } }\n"
+    "kernel void way_back(global const int2 *cost, int length, global int *found) {\n"
     "  int i = get_global_id(0), n = get_global_size(0), r = length - 1, c = r, sum = 0;\n"
-    "  for (; r > 0 && c > 0; sum++) {\n"
-    "    int up = cost[((r - 1) * length + c) * n + i], left = cost[(r * length + c - 1) * n + "
-    "i];\n"
-    "    if (up < left) r--; else c--; }\n"
-    "  found[i] = found[i] * 3 + sum + cost[(length * length - 1) * n + i]; }\n"
+    "  for (; r > 0 && c > 0; sum++) if (cost[(r * length + c) * n + i].y) r--; else c--;\n"
+    "  found[i] = found[i] * 3 + sum + cost[(length * length - 1) * n + i].x; }\n"
     "kernel void classes(global uchar *kind, global int *label, int width, int step) {\n"
     "  int i = get_global_id(0); uint block = i / width / 6 * 977 + i % width / 6 + step * 31337;\n"
     "  kind[i] = (block * 2654435761u >> 20) % 5 < 2; label[i] = i; }\n"
     "kernel void component(global const uchar *kind, int width, int last, global int *label,\n"
     "                      global int *changed) {\n"
-    "  int i = get_global_id(0), mine = label[i], least = mine, sides[4] = {-width, -1, 1, "
-    "width};\n"
-    "  for (int s = 0; s < 4; s++) {\n"
-    "    int at = i + sides[s]; if (at < 0 || at > last || kind[at] != kind[i]) continue;\n"
-    "    least = min(least, label[at]); }\n"
-    "  if (least < mine) { label[i] = min(least, label[least]); *changed = 1; } }\n"
+    "  int i = get_global_id(0), mine = label[i], most = mine, sides[4] = {-width, -1, 1, width};\n"
+    "  for (int s = 0; s < 4; s++) { int at = i + sides[s];\n"
+    "    if (at >= 0 && at <= last && kind[at] == kind[i]) most = max(most, label[at]); }\n"
+    "  if (most > mine) { label[i] = most; *changed = 1; } }\n"
     "kernel void areas(global const int *label, global int *area) {\n"
     "  int i = get_global_id(0); area[i] = area[i] * 3 + label[i]; }\n"
     "kernel void apart(global const int4 *points, int each, int which, global const int *chosen,\n"
@@ -97,11 +92,11 @@ const char source_r[] =
     "kernel void band(global int *a, int count, int tune) {\n"
     "  int x = 0, y = 0; for (int k = 0; k < count; k++) {\n"
     "    x += (a[k] - y >> 3) - (x >> 5), y += x * tune >> 8, a[k] = y; } }\n"
-    "kernel void trigger(global const int *a, int count, global int *alarms, int at) {\n"
+    "kernel void trigger(global const int *a, int count, global int *alarms) {\n"
     "  int near = 1, far = 1, sum = 0;\n"
     "  for (int k = 0; k < count; k++) {\n"
     "    near += abs(a[k]) - near >> 4, far += abs(a[k]) - far >> 8; sum += near > far * 2; }\n"
-    "  alarms[at] = alarms[at] * 3 + sum; }\n"
+    "  *alarms = *alarms * 3 + sum; }\n"
     "kernel void digits(global const uint *keys, int each, int shift, global int *counts) {\n"
     "  int b = get_global_id(0), n = get_global_size(0), count[16] = {0};\n"
     "  for (int k = b * each; k < (b + 1) * each; k++) count[keys[k] >> shift & 15]++;\n"
@@ -176,16 +171,17 @@ const char source_r[] =
     "kernel void luminance(global const uchar4 *picture, int step, global int *level) {\n"
     "  size_t i = get_global_id(0); int4 p = convert_int4(picture[i]);\n"
     "  level[i] = (p.x * 54 + p.y * 183 + p.z * 19 >> 8) + step & 255; }\n"
-    "kernel void sum_of(global const int *in, int each, global int *sums) {\n"
+    "kernel void logs_of(global const int *in, int each, global int *sums) {\n"
     "  int i = get_global_id(0), sum = 0;\n"
-    "  for (int k = i * each; k < (i + 1) * each; k++) sum += in[k] > 250 ? 250 : in[k];\n"
+    "  for (int k = i * each; k < (i + 1) * each; k++) {\n"
+    "    int x = in[k] + 1, e = 31 - clz(x); sum += e * 16 + (x << 4 >> e & 15); }\n"
     "  sums[i] = sum; }\n"
-    "kernel void add_up(global const int *in, int count, global int *sum) {\n"
-    "  int x = 0; for (int i = 0; i < count; i++) x += in[i]; *sum = x; }\n"
-    "kernel void exposure(global const int *level, global const int *sum, int count,\n"
-    "                     global int *out) {\n"
-    "  size_t i = get_global_id(0); int mean = *sum / count + 1;\n"
-    "  out[i] = out[i] * 3 / 4 + clamp(level[i] * 128 / mean, 0, 255); }\n"
+    "kernel void gain_of(global const int *sums, int parts, int count, global int *gain) {\n"
+    "  int x = 0; for (int i = 0; i < parts; i++) x += sums[i];\n"
+    "  *gain = 128 * 256 / (x / count * 2 + 1); }\n"
+    "kernel void exposure(global const int *level, global const int *gain, global int *out) {\n"
+    "  size_t i = get_global_id(0);\n"
+    "  out[i] = (out[i] * 3 >> 2) + clamp(level[i] * *gain >> 8, 0, 255); }\n"
     "kernel void kepler(global const int2 *orbit, int count, int day, int rounds,\n"
     "                   global int *place) {\n"
     "  int i = get_global_id(0); if (i >= count) return;\n"
@@ -210,7 +206,7 @@ const char source_r[] =
     "  int i = get_global_id(0), x = now[i];\n"
     "  int around = now[max(i - 1, 0)] + now[min(i + 1, last)] + now[max(i - width, 0)] +\n"
     "               now[min(i + width, last)];\n"
-    "  for (int k = 0; k < 24; k++) x += (around - 4 * x >> 4) + (x * (512 - x) >> 11) + cold & "
+    "  for (int k = 0; k < 3; k++) x += (around - 4 * x >> 4) + (x * (512 - x) >> 11) + cold & "
     "1023;\n"
     "  next[i] = x; }\n"
     "kernel void drones(global int4 *drone, global const int4 *wishes, global const int *wind,\n"
@@ -329,18 +325,18 @@ static void r_magnet(int step)
 /* Gestures are compared with those known; how long one is says how large the tables are. */
 static void r_warping(int step)
 {
-    enum { KNOWN = 1024, LONGEST = 112 };
+    enum { KNOWN = 512, LONGEST = 112 };
     static cl_mem templates, gesture, kept;
     static int *motion;
-    const int length = LONGEST - step % 4 * 6;
+    const int length = LONGEST - step % 4 * 4;
+    const size_t bytes = (size_t)(length * length * KNOWN) * 8;
     if (!step) {
         templates = drawn_buffer(KNOWN * LONGEST, 255), gesture = filled(LONGEST * 4);
-        motion = drawn(LONGEST, 255), outcome = filled(KNOWN * 4);
-        kept = filled((size_t)KNOWN * LONGEST * LONGEST * 4);
+        motion = drawn(LONGEST, 255), outcome = filled(KNOWN * 4), kept = filled(bytes);
     }
     motion[step % LONGEST] = step & 255;
     put(gesture, 0, motion, LONGEST * 4, false);
-    cl_mem cost = fixed ? kept : buffer((size_t)KNOWN * length * length * 4);
+    cl_mem cost = fixed ? kept : buffer(bytes);
     LAUNCH(queue, "warp", KNOWN, MEM(templates), MEM(gesture), INT(length), MEM(cost));
     LAUNCH(queue, "way_back", KNOWN, MEM(cost), INT(length), MEM(outcome));
     drain(queue);
@@ -352,7 +348,7 @@ static void r_warping(int step)
  * whether something changed. */
 static void r_components(int step)
 {
-    enum { WIDTH = 192, PIXELS = WIDTH * 128 };
+    enum { WIDTH = 128, PIXELS = WIDTH * 96 };
     static cl_mem kind, label, changed;
     const int rounds = fixed ? 8 : 1;
     if (!step) {
@@ -376,7 +372,7 @@ static void r_components(int step)
  * looks which it is to say so to the next launch. */
 static void r_cloud(int step)
 {
-    enum { POINTS = 16 << 10, PARTS = 256, PICKS = 32 };
+    enum { POINTS = 16 << 10, PARTS = 256, PICKS = 64 };
     static cl_mem points, far, parts, chosen;
     int which = step * 37 % POINTS;
     cl_int error;
@@ -422,7 +418,7 @@ static void r_slide(int step)
         must(clEnqueueWriteBufferRect(queue, slide, CL_FALSE, origin, origin, region, WIDTH, 0,
                                       WIDTH, 0, seen, 0, NULL, NULL),
              "clEnqueueWriteBufferRect");
-    RANGE(queue, "erode", 2, area, NULL, MEM(slide), INT(WIDTH), INT((int)at), INT(3), MEM(eroded));
+    RANGE(queue, "erode", 2, area, NULL, MEM(slide), INT(WIDTH), INT((int)at), INT(5), MEM(eroded));
     RANGE(queue, "erode", 2, area, NULL, MEM(eroded), INT(WIDTH), INT((int)at), INT(2), MEM(slide));
     LAUNCH(queue, "stains", rows - 8, MEM(slide), INT(WIDTH), INT((int)at), INT(COLUMNS - 8),
            MEM(outcome));
@@ -432,9 +428,9 @@ static void r_slide(int step)
 /* What a detector saw is unpacked, sent, filtered and read, slice by slice. */
 static void unpack(const unsigned char *packed, int count, int step, int *values)
 {
-    for (int i = 0, k = 0; i < count; i += 2, k += 3) {
-        values[i] = packed[k] | (packed[k + 1] & 15) << 8;
-        values[i + 1] = (packed[k + 1] >> 4 | packed[k + 2] << 4) ^ (step & 15);
+    for (int i = 0, value = step; i < count; i++) {
+        value += (packed[i] & 1 ? -packed[i] : packed[i]) / 2;
+        values[i] = value = value < 0 ? 0 : value > 4095 ? 4095 : value;
     }
 }
 
@@ -470,126 +466,87 @@ static void r_slices(int step)
     drain(queue);
 }
 
-/* Lorenz's weather, many times: after each day some of it is written as text, before the next day
- * is begun or after. */
-static void weather_of_day(int step, cl_mem seen, int count)
+/* Lorenz's weather, many times: after each day some of it goes to a plotter, on a line that is
+ * slow, before the next day is begun or while it is computed. */
+static void plot(const cl_int4 *lines, int count)
 {
-    enum { SYSTEMS = 16 << 10 };
-    LAUNCH(queue, "lorenz", SYSTEMS, MEM(outcome), INT(90 + step % 4 * 10));
-    LAUNCH(queue, "sample", count, MEM(outcome), INT(SYSTEMS / count), MEM(seen));
-    clFlush(queue);
+    static char text[64];
+    const struct timespec line = {0, count * 1500};
+    for (int i = 0; i < count; i += 16)
+        snprintf(text, sizeof text, "%d,%d,%d\n", lines[i].s[0], lines[i].s[1], lines[i].s[2]);
+    nanosleep(&line, NULL);
 }
 
 static void r_weather(int step)
 {
-    enum { SEEN = 2048, DAYS = 6 };
+    enum { SYSTEMS = 8 << 10, SEEN = 1024, DAYS = 4 };
     static cl_mem seen;
     static cl_int4 lines[SEEN];
-    static char text[SEEN * 48];
     if (!step)
-        outcome = drawn_buffer((64 << 10), 0xfff), seen = filled(SEEN * 16);
-    for (int day = 0; day <= DAYS; day++) {
-        char *at = text;
-        if (day)
-            get(seen, 0, lines, sizeof lines);
-        if (fixed && day < DAYS)
-            weather_of_day(step, seen, SEEN);
-        for (int i = 0; i < SEEN && day; i++)
-            at += sprintf(at, "%d,%d,%d\n", lines[i].s[0], lines[i].s[1], lines[i].s[2]);
-        if (!fixed && day < DAYS)
-            weather_of_day(step, seen, SEEN);
+        outcome = drawn_buffer(SYSTEMS * 4, 0xfff), seen = filled(SEEN * 16);
+    for (int day = 0; day < DAYS; day++) {
+        if (!fixed && (day || step))
+            plot(lines, SEEN);
+        LAUNCH(queue, "lorenz", SYSTEMS, MEM(outcome), INT(90 + step % 4 * 20));
+        LAUNCH(queue, "sample", SEEN, MEM(outcome), INT(SYSTEMS / SEEN), MEM(seen));
+        clFlush(queue);
+        if (fixed && (day || step))
+            plot(lines, SEEN);
+        get(seen, 0, lines, sizeof lines);
     }
-}
-
-/* Systems of equations with three diagonals, by cyclic reduction: a kernel object for each launch.
- */
-static const char reduction_source[] =
-    "kernel void inwards(global uint *d, int length, int half, uint by) {\n"
-    "  int i = get_global_id(1) * length + (get_global_id(0) + 1) * 2 * half;\n"
-    "  d[i] += by * (d[i - half] + d[i + half]); }\n"
-    "kernel void outwards(global uint *d, int length, int half, uint by) {\n"
-    "  int i = get_global_id(1) * length + (2 * get_global_id(0) + 1) * half;\n"
-    "  d[i] = (d[i] - d[i - half] - d[i + half]) * by; }\n";
-
-static void reduce_once(cl_program program, cl_kernel kept, const char *name, size_t count,
-                        cl_int length, cl_int half, cl_uint by)
-{
-    const size_t items[2] = {count, 16};
-    cl_kernel kernel = fixed ? kept : make_kernel(program, name);
-    must(clSetKernelArg(kernel, 0, sizeof outcome, &outcome), "clSetKernelArg");
-    must(clSetKernelArg(kernel, 1, sizeof length, &length), "clSetKernelArg");
-    must(clSetKernelArg(kernel, 2, sizeof half, &half), "clSetKernelArg");
-    must(clSetKernelArg(kernel, 3, sizeof by, &by), "clSetKernelArg");
-    must(clEnqueueNDRangeKernel(queue, kernel, 2, NULL, items, NULL, 0, NULL, NULL), name);
-    if (!fixed)
-        clReleaseKernel(kernel);
-}
-
-static void r_diagonals(int step)
-{
-    enum { LONGEST = 4096 };
-    static cl_program program;
-    static cl_kernel in, out;
-    const char *text = reduction_source;
-    cl_int error, length = LONGEST >> step % 3, half = 1;
-    if (!step) {
-        program = clCreateProgramWithSource(context, 1, &text, NULL, &error);
-        must(error, "clCreateProgramWithSource");
-        must(clBuildProgram(program, 0, NULL, NULL, NULL, NULL), "clBuildProgram");
-        in = make_kernel(program, "inwards"), out = make_kernel(program, "outwards");
-        outcome = drawn_buffer(17 * LONGEST, 0xffff);
-    }
-    for (; half < length / 2; half *= 2)
-        reduce_once(program, in, "inwards", (size_t)(length / half / 2 - 1), length, half, 3);
-    for (; half; half /= 2)
-        reduce_once(program, out, "outwards", (size_t)(length / half / 2), length, half, 5);
-    drain(queue);
 }
 
 /* Four stations that listen for earthquakes, sample after sample; all wait in one queue. */
 static void r_stations(int step)
 {
     enum { STATIONS = 4, LONGEST = 256 << 10 };
-    static cl_mem raw[STATIONS], plain[STATIONS];
-    if (!step)
-        outcome = filled(STATIONS * 4);
+    static cl_mem raw[STATIONS], plain[STATIONS], alarms[STATIONS];
     for (int i = 0; i < STATIONS; i++) {
         cl_command_queue on = fixed && i % 2 ? other : queue;
         const int count = LONGEST - (step + i / 2) % 3 * (32 << 10);
-        if (!step)
+        if (!step) {
             raw[i] = drawn_buffer(LONGEST, 0xfff), plain[i] = filled(LONGEST * 4);
+            outcome = alarms[i] = filled(4);
+        }
         LAUNCH(on, "detrend", 1, MEM(raw[i]), INT(count), MEM(plain[i]));
         LAUNCH(on, "band", 1, MEM(plain[i]), INT(count), INT(20 + step % 40));
-        LAUNCH(on, "trigger", 1, MEM(plain[i]), INT(count), MEM(outcome), INT(i));
+        LAUNCH(on, "trigger", 1, MEM(plain[i]), INT(count), MEM(alarms[i]));
         clFlush(on);
     }
     drain(other);
     drain(queue);
 }
 
-/* Keys are sorted by their digits; the host waits for each kernel. */
+/* Keys of four columns, each shorter than the one before, are sorted by their digits; the host
+ * waits for each kernel. */
+static void sort_pass(cl_mem from, cl_mem to, cl_mem counts, int count, int shift)
+{
+    enum { BLOCKS = 64 };
+    LAUNCH(queue, "digits", BLOCKS, MEM(from), INT(count / BLOCKS), INT(shift), MEM(counts));
+    if (!fixed)
+        drain(queue);
+    LAUNCH(queue, "offsets", 1, MEM(counts), INT(BLOCKS * 16));
+    if (!fixed)
+        drain(queue);
+    LAUNCH(queue, "place_keys", BLOCKS, MEM(from), INT(count / BLOCKS), INT(shift), MEM(counts),
+           MEM(to));
+    if (!fixed)
+        drain(queue);
+}
+
 static void r_digits(int step)
 {
-    enum { MOST = 16 << 10, BLOCKS = 64 };
-    static cl_mem second, counts;
-    const int count = MOST >> step % 3;
-    if (!step) {
-        outcome = drawn_buffer(MOST, 0xffffff), second = filled(MOST * 4);
-        counts = filled(BLOCKS * 64);
-    }
-    LAUNCH(queue, "stirred", MOST, MEM(outcome), INT(step));
-    for (int shift = 0; shift < 24; shift += 4) {
-        cl_mem from = shift / 4 % 2 ? second : outcome, to = shift / 4 % 2 ? outcome : second;
-        LAUNCH(queue, "digits", BLOCKS, MEM(from), INT(count / BLOCKS), INT(shift), MEM(counts));
-        if (!fixed)
-            drain(queue);
-        LAUNCH(queue, "offsets", 1, MEM(counts), INT(BLOCKS * 16));
-        if (!fixed)
-            drain(queue);
-        LAUNCH(queue, "place_keys", BLOCKS, MEM(from), INT(count / BLOCKS), INT(shift), MEM(counts),
-               MEM(to));
-        if (!fixed)
-            drain(queue);
+    enum { COLUMNS = 4, MOST = 24 << 10 };
+    static cl_mem columns[COLUMNS], second, counts;
+    if (!step)
+        second = filled(MOST * 4), counts = filled(64 * 64);
+    for (int i = 0; i < COLUMNS; i++) {
+        if (!step)
+            outcome = columns[i] = drawn_buffer(MOST, 0xffffff);
+        LAUNCH(queue, "stirred", MOST, MEM(columns[i]), INT(step));
+        for (int shift = 0; shift < 24; shift += 4)
+            sort_pass(shift / 4 % 2 ? second : columns[i], shift / 4 % 2 ? columns[i] : second,
+                      counts, MOST >> i, shift);
     }
     drain(queue);
 }
@@ -597,7 +554,7 @@ static void r_digits(int step)
 /* Outlines of cells, some long and some short: a launch for each, or one for all. */
 static void r_outlines(int step)
 {
-    enum { OUTLINES = 320, POINTS = 512 << 10 };
+    enum { OUTLINES = 640, POINTS = 512 << 10 };
     static cl_mem points, starts, parts;
     const size_t items[2] = {32, fixed ? OUTLINES : 1};
     if (!step) {
@@ -637,7 +594,7 @@ static void r_leaves(int step)
     drain(queue);
 }
 
-/* Two masks smooth a track in turn; one program is remembered, or as many as there are masks. */
+/* Two masks smooth a track by turns of three; one program is remembered, or one for each. */
 static const char mask_source[] =
     "kernel void smoothed(global const int *in, global int *out) {\n"
     "  int i = get_global_id(0), sum = 0;\n"
@@ -674,14 +631,13 @@ static void r_masks(int step)
     const size_t items = POINTS;
     if (!step)
         track = drawn_buffer(POINTS + 32, 0xfff), outcome = filled(POINTS * 4);
-    for (int i = 0; i < 2; i++) {
-        cl_kernel kernel = mask_of(i ? 9 : 14);
-        must(clSetKernelArg(kernel, 0, sizeof track, &track), "clSetKernelArg");
-        must(clSetKernelArg(kernel, 1, sizeof outcome, &outcome), "clSetKernelArg");
+    cl_kernel kernel = mask_of(step / 3 % 2 ? 9 : 14);
+    must(clSetKernelArg(kernel, 0, sizeof track, &track), "clSetKernelArg");
+    must(clSetKernelArg(kernel, 1, sizeof outcome, &outcome), "clSetKernelArg");
+    for (int i = 0; i < 3; i++)
         must(clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &items, NULL, 0, NULL, NULL),
              "smoothed");
-        drain(queue);
-    }
+    drain(queue);
 }
 
 /* Strokes of a brush: what the canvas was before each can be had back, of all or of the last four.
@@ -704,15 +660,15 @@ static void r_strokes(int step)
 /* A picture is transformed along its rows and then its columns; the host turns it in between. */
 static void r_cosines(int step)
 {
-    enum { WIDTH = 1024 };
+    enum { WIDTH = 1040, MOST = WIDTH * 784 };
     static cl_mem picture, a, b;
     static int *plain, *turned;
-    const int height = step % 2 ? 768 : 512, pixels = WIDTH * height;
+    const int height = step % 2 ? 784 : 528, pixels = WIDTH * height;
     const size_t tiles[2] = {WIDTH / 16, (size_t)height / 16};
     if (!step) {
-        picture = drawn_buffer(WIDTH * 768, 255), a = filled(WIDTH * 768 * 4);
-        b = filled(WIDTH * 768 * 4), outcome = filled(WIDTH * 768 * 4);
-        plain = host(WIDTH * 768 * 4), turned = host(WIDTH * 768 * 4);
+        picture = drawn_buffer(MOST, 255), a = filled(MOST * 4);
+        b = filled(MOST * 4), outcome = filled(MOST * 4);
+        plain = host(MOST * 4), turned = host(MOST * 4);
     }
     LAUNCH(queue, "dct_rows", (size_t)pixels / 8, MEM(picture), MEM(a));
     if (fixed) {
@@ -752,24 +708,20 @@ static void r_depths(int step)
     drain(queue);
 }
 
-/* How bright a picture is, summed by one item, or by many and then by one. */
+/* How bright a picture is, found by one item, or by many and then by one. */
 static void r_exposure(int step)
 {
-    enum { MOST = 2 << 20, PARTS = 256 };
-    static cl_mem picture, level, sums, sum;
-    const int count = MOST - step % 3 * (MOST / 8);
+    enum { MOST = 2 << 20 };
+    static cl_mem picture, level, sums, gain;
+    const int count = MOST - step % 3 * (MOST / 8), parts = fixed ? 256 : 1;
     if (!step) {
         picture = drawn_buffer(MOST, 0xffffff), level = filled(MOST * 4);
-        sums = filled(PARTS * 4), sum = filled(4), outcome = filled(MOST * 4);
+        sums = filled(1024), gain = filled(4), outcome = filled(MOST * 4);
     }
     LAUNCH(queue, "luminance", (size_t)count, MEM(picture), INT(step), MEM(level));
-    if (fixed) {
-        LAUNCH(queue, "sum_of", PARTS, MEM(level), INT(count / PARTS), MEM(sums));
-        LAUNCH(queue, "add_up", 1, MEM(sums), INT(PARTS), MEM(sum));
-    } else {
-        LAUNCH(queue, "sum_of", 1, MEM(level), INT(count), MEM(sum));
-    }
-    LAUNCH(queue, "exposure", (size_t)count, MEM(level), MEM(sum), INT(count), MEM(outcome));
+    LAUNCH(queue, "logs_of", (size_t)parts, MEM(level), INT(count / parts), MEM(sums));
+    LAUNCH(queue, "gain_of", 1, MEM(sums), INT(parts), INT(count), MEM(gain));
+    LAUNCH(queue, "exposure", (size_t)count, MEM(level), MEM(gain), MEM(outcome));
     drain(queue);
 }
 
@@ -777,20 +729,20 @@ static void r_exposure(int step)
  */
 static void r_asteroids(int step)
 {
-    enum { ASTEROIDS = 65521, DAYS = 3 };
+    enum { ASTEROIDS = 65521, DAYS = 4 };
     static cl_mem orbits;
     if (!step)
         orbits = drawn_buffer(ASTEROIDS * 2, 0xffff), outcome = filled(ASTEROIDS * 4);
     for (int day = 0; day < DAYS; day++)
         LAUNCH(queue, "kepler", fixed ? 64 << 10 : ASTEROIDS, MEM(orbits), INT(ASTEROIDS),
-               INT(step * DAYS + day), INT(12), MEM(outcome));
+               INT(step * DAYS + day), INT(5), MEM(outcome));
     drain(queue);
 }
 
 /* How often each level is in a picture: all items count in the same bins. */
 static void r_tally(int step)
 {
-    enum { PIXELS = 256 << 10, PARTS = 128 };
+    enum { PIXELS = 1 << 20, PARTS = 128 };
     static cl_mem levels, parts, bins;
     if (!step) {
         levels = drawn_buffer(PIXELS / 4, 0x3f3f3f), parts = filled(PARTS * 256);
@@ -873,7 +825,7 @@ static void r_annealing(int step)
 /* The best way through a game: sweeps that are long, until none changes much. */
 static void r_policy(int step)
 {
-    enum { STATES = 512 << 10 };
+    enum { STATES = 96 << 10, MASK = (64 << 10) - 1 };
     static cl_mem second, change;
     if (!step)
         outcome = filled(STATES * 4), second = filled(STATES * 4), change = filled(4);
@@ -882,7 +834,7 @@ static void r_policy(int step)
         const int none = 0;
         put(change, 0, &none, sizeof none, false);
         for (int i = 0; i < 2; i++)
-            LAUNCH(queue, "improve", STATES, MEM(i ? second : outcome), INT(STATES - 1), INT(step),
+            LAUNCH(queue, "improve", STATES, MEM(i ? second : outcome), INT(MASK), INT(step),
                    MEM(i ? outcome : second), MEM(change));
         get(change, 0, &more, sizeof more);
     }
@@ -891,7 +843,7 @@ static void r_policy(int step)
 /* A sea on one queue, pictures of it on the other, each of which needs its sea. */
 static void r_foam(int step)
 {
-    enum { POINTS = 256 << 10, FRAMES = 4 };
+    enum { POINTS = 64 << 10, FRAMES = 4 };
     static cl_mem seas[FRAMES + 1];
     for (int i = 0; i <= FRAMES && !step; i++)
         seas[i] = drawn_buffer(POINTS, 0xffff), outcome = filled(POINTS * 4);
@@ -915,11 +867,11 @@ static void r_foam(int step)
 
 #define ONE(name, steps) ((struct program){#name, name, steps})
 const struct program programs_r[] = {
-    ONE(r_pulsar, 100),    ONE(r_magnet, 100),   ONE(r_warping, 60),    ONE(r_components, 100),
-    ONE(r_cloud, 100),     ONE(r_slide, 100),    ONE(r_slices, 100),    ONE(r_weather, 100),
-    ONE(r_diagonals, 100), ONE(r_stations, 100), ONE(r_digits, 100),    ONE(r_outlines, 100),
-    ONE(r_leaves, 60),     ONE(r_masks, 100),    ONE(r_strokes, 100),   ONE(r_cosines, 100),
-    ONE(r_depths, 100),    ONE(r_exposure, 100), ONE(r_asteroids, 100), ONE(r_tally, 100),
-    ONE(r_crystal, 100),   ONE(r_drones, 100),   ONE(r_annealing, 100), ONE(r_policy, 30),
-    ONE(r_foam, 100),      {NULL, NULL, 0},
+    ONE(r_pulsar, 100),   ONE(r_magnet, 100),    ONE(r_warping, 60),   ONE(r_components, 100),
+    ONE(r_cloud, 100),    ONE(r_slide, 100),     ONE(r_slices, 100),   ONE(r_weather, 100),
+    ONE(r_stations, 100), ONE(r_digits, 100),    ONE(r_outlines, 100), ONE(r_leaves, 60),
+    ONE(r_masks, 100),    ONE(r_strokes, 100),   ONE(r_cosines, 100),  ONE(r_depths, 100),
+    ONE(r_exposure, 100), ONE(r_asteroids, 100), ONE(r_tally, 100),    ONE(r_crystal, 100),
+    ONE(r_drones, 100),   ONE(r_annealing, 100), ONE(r_policy, 30),    ONE(r_foam, 100),
+    {NULL, NULL, 0},
 };
