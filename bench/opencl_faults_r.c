@@ -1,247 +1,13 @@
-/* Set r of opencl_faults: other computations again, several kernels long and of sizes that change.
- * Written and labelled without a look at the rules, to be scored only. As in sets z and y, both
- * forms of a pair end with the same bytes in `outcome`, whose hash is printed. */
+/* Set r of opencl_faults: other computations again, several kernels long
+ * (opencl_faults_r_kernels.c) and of sizes that change. Written and labelled without a look at the
+ * rules, to be scored only. As in sets z and y, both forms of a pair end with the same bytes in
+ * `outcome`, whose hash is printed.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
 #include "bench/opencl_faults.h"
-
-const char source_r[] =
-    "kernel void dedisperse(global const uchar *samples, int length, global const int *delays,\n"
-    "                       int channels, int stride, global int4 *sums) {\n"
-    "  int trial = get_global_id(0); int4 sum = 0;\n"
-    "  for (int c = 0; c < channels; c++)\n"
-    "    sum += convert_int4(vload4(0, samples + c * length + delays[c * stride + trial]));\n"
-    "  sums[trial] = sum; }\n"
-    "kernel void pulses(global const int4 *sums, int mean, global int *best) {\n"
-    "  int i = get_global_id(0); int4 x = sums[i] - mean;\n"
-    "  best[i] = best[i] * 3 + max(max(x.x, x.y), max(x.z, x.w)); }\n"
-    "kernel void tracks(global int4 *particle, global const int4 *field, int mask, int rounds) {\n"
-    "  int i = get_global_id(0); int4 p = particle[i];\n"
-    "  for (int k = 0; k < rounds; k++) {\n"
-    "    int4 f = field[(p.x >> 8) * 73 + (p.y >> 8) * 8191 & mask];\n"
-    "    p.zw += (f.xy - p.zw >> 3) + (f.zw & 15); p.xy = p.xy + p.zw & 0xffffff; }\n"
-    "  particle[i] = p; }\n"
-    "kernel void absorbed(global const int4 *particle, int each, global int *hits) {\n"
-    "  int i = get_global_id(0), sum = 0;\n"
-    "  for (int k = i * each; k < (i + 1) * each; k++) sum += particle[k].x > particle[k].y;\n"
-    "  hits[i] = hits[i] * 5 + sum; }\n"
-    "kernel void warp(global const int *templates, global const int *gesture, int length,\n"
-    "                 global int2 *cost) {\n"
-    "  int i = get_global_id(0), n = get_global_size(0);\n"
-    "  for (int r = 0; r < length; r++) {\n"
-    "    int left = 1 << 28, cross = r ? 1 << 28 : 0, now = gesture[r];\n"
-    "    for (int c = 0; c < length; c++) {\n"
-    "      int up = r ? cost[((r - 1) * length + c) * n + i].x : 1 << 28, way = up < left;\n"
-    "      left = abs(templates[c * n + i] - now) + min(min(left, cross), up);\n"
-    "      cost[(r * length + c) * n + i] = (int2)(left, way), cross = up; } } }\n"
-    "kernel void way_back(global const int2 *cost, int length, global int *found) {\n"
-    "  int i = get_global_id(0), n = get_global_size(0), r = length - 1, c = r, sum = 0;\n"
-    "  for (; r > 0 && c > 0; sum++) if (cost[(r * length + c) * n + i].y) r--; else c--;\n"
-    "  found[i] = found[i] * 3 + sum + cost[(length * length - 1) * n + i].x; }\n"
-    "kernel void classes(global uchar *kind, global int *label, int width, int step) {\n"
-    "  int i = get_global_id(0); uint block = i / width / 6 * 977 + i % width / 6 + step * 31337;\n"
-    "  kind[i] = (block * 2654435761u >> 20) % 5 < 2; label[i] = i; }\n"
-    "kernel void component(global const uchar *kind, int width, int last, global int *label,\n"
-    "                      global int *changed) {\n"
-    "  int i = get_global_id(0), mine = label[i], most = mine, sides[4] = {-width, -1, 1, width};\n"
-    "  for (int s = 0; s < 4; s++) { int at = i + sides[s];\n"
-    "    if (at >= 0 && at <= last && kind[at] == kind[i]) most = max(most, label[at]); }\n"
-    "  if (most > mine) { label[i] = most; *changed = 1; } }\n"
-    "kernel void areas(global const int *label, global int *area) {\n"
-    "  int i = get_global_id(0); area[i] = area[i] * 3 + label[i]; }\n"
-    "kernel void apart(global const int4 *points, int each, int which, global const int *chosen,\n"
-    "                  int first, global int *far, global int2 *parts) {\n"
-    "  int i = get_global_id(0); int2 most = -1; int4 from = points[which < 0 ? *chosen : which];\n"
-    "  for (int k = i * each; k < (i + 1) * each; k++) {\n"
-    "    int4 d = points[k] - from; int x = d.x * d.x + d.y * d.y + d.z * d.z;\n"
-    "    far[k] = x = first ? x : min(x, far[k]);\n"
-    "    if (x > most.x) most = (int2)(x, k); }\n"
-    "  parts[i] = most; }\n"
-    "kernel void pick(global const int2 *parts, int count, int at, global int *chosen,\n"
-    "                 global int *list) {\n"
-    "  int2 most = -1; for (int i = 0; i < count; i++) if (parts[i].x > most.x) most = parts[i];\n"
-    "  *chosen = most.y; list[at] = list[at] * 3 + most.y; }\n"
-    "kernel void erode(global const uchar *in, int width, int corner, int reach,\n"
-    "                  global uchar *out) {\n"
-    "  int at = corner + get_global_id(1) * width + get_global_id(0); uchar x = 255;\n"
-    "  for (int b = 0; b < reach; b++) for (int a = 0; a < reach; a++)\n"
-    "    x = min(x, in[at + b * width + a]);\n"
-    "  out[at] = x; }\n"
-    "kernel void stains(global const uchar *in, int width, int corner, int columns,\n"
-    "                   global int *sums) {\n"
-    "  int y = get_global_id(0), sum = 0;\n"
-    "  for (int x = 0; x < columns; x++) sum += in[corner + y * width + x] > 8;\n"
-    "  sums[y] = sums[y] * 3 + sum; }\n"
-    "kernel void recursion(global const int *in, int each, int rounds, global int *out) {\n"
-    "  int i = get_global_id(0), n = get_global_size(0), a = 0, b = 0;\n"
-    "  for (int r = 0; r < rounds; r++) for (int k = 0; k < each; k++) {\n"
-    "    a += in[k * n + i] - a >> 3, b += a - b >> 2; out[k * n + i] = b; } }\n"
-    "kernel void lorenz(global int4 *systems, int rounds) {\n"
-    "  int i = get_global_id(0); int4 p = systems[i], d;\n"
-    "  for (int k = 0; k < rounds; k++) {\n"
-    "    d.x = 10 * (p.y - p.x), d.y = ((7168 - p.z) * p.x >> 8) - p.y;\n"
-    "    d.z = (p.x * p.y >> 8) - p.z * 8 / 3, p.xyz += d.xyz >> 8; }\n"
-    "  systems[i] = p; }\n"
-    "kernel void sample(global const int4 *systems, int every, global int4 *seen) {\n"
-    "  int i = get_global_id(0); seen[i] = systems[i * every]; }\n"
-    "kernel void detrend(global const int *in, int count, global int *out) {\n"
-    "  int mean = 0; for (int k = 0; k < count; k++) mean += in[k] - mean >> 4, out[k] = in[k] - "
-    "mean; }\n"
-    "kernel void band(global int *a, int count, int tune) {\n"
-    "  int x = 0, y = 0; for (int k = 0; k < count; k++) {\n"
-    "    x += (a[k] - y >> 3) - (x >> 5), y += x * tune >> 8, a[k] = y; } }\n"
-    "kernel void trigger(global const int *a, int count, global int *alarms) {\n"
-    "  int near = 1, far = 1, sum = 0;\n"
-    "  for (int k = 0; k < count; k++) {\n"
-    "    near += abs(a[k]) - near >> 4, far += abs(a[k]) - far >> 8; sum += near > far * 2; }\n"
-    "  *alarms = *alarms * 3 + sum; }\n"
-    "kernel void digits(global const uint *keys, int each, int shift, global int *counts) {\n"
-    "  int b = get_global_id(0), n = get_global_size(0), count[16] = {0};\n"
-    "  for (int k = b * each; k < (b + 1) * each; k++) count[keys[k] >> shift & 15]++;\n"
-    "  for (int d = 0; d < 16; d++) counts[d * n + b] = count[d]; }\n"
-    "kernel void offsets(global int *counts, int size) {\n"
-    "  for (int i = 0, sum = 0; i < size; i++) { int x = counts[i]; counts[i] = sum; sum += x; } "
-    "}\n"
-    "kernel void place_keys(global const uint *keys, int each, int shift,\n"
-    "                       global const int *counts, global uint *out) {\n"
-    "  int b = get_global_id(0), n = get_global_size(0), at[16];\n"
-    "  for (int d = 0; d < 16; d++) at[d] = counts[d * n + b];\n"
-    "  for (int k = b * each; k < (b + 1) * each; k++) {\n"
-    "    uint key = keys[k]; out[at[key >> shift & 15]++] = key; } }\n"
-    "kernel void stirred(global uint *keys, uint by) {\n"
-    "  size_t i = get_global_id(0); keys[i] = (keys[i] + by) * 2654435761u >> 8; }\n"
-    "kernel void moments(global const int2 *points, global const int *starts, int first,\n"
-    "                    global int4 *parts) {\n"
-    "  int lane = get_global_id(0), lanes = get_global_size(0), c = first + get_global_id(1);\n"
-    "  int4 sum = 0;\n"
-    "  for (int k = starts[c] + lane; k < starts[c + 1]; k += lanes) {\n"
-    "    int2 p = points[k], q = points[k + 1]; int cross = p.x * q.y - q.x * p.y;\n"
-    "    sum += (int4)(cross, cross * (p.x + q.x), cross * (p.y + q.y), (p.x ^ q.y) & 255); }\n"
-    "  parts[c * lanes + lane] = sum; }\n"
-    "kernel void shapes(global const int4 *parts, int lanes, int step, global int4 *shape) {\n"
-    "  int c = get_global_id(0); int4 sum = step;\n"
-    "  for (int i = 0; i < lanes; i++) sum += parts[c * lanes + i];\n"
-    "  shape[c] = shape[c] * 3 + sum; }\n"
-    "int ratio_of(int less, int plus) { return less * 1024 / (plus + 1); }\n"
-    "int scaled_of(int x, int gain) { return x * gain + (x >> 3); }\n"
-    "int kept_of(int x, int low) { return clamp(x >> 4, low, 4095); }\n"
-    "kernel void leaf_less(global const int *a, global const int *b, global int *out) {\n"
-    "  size_t i = get_global_id(0); out[i] = a[i] - b[i]; }\n"
-    "kernel void leaf_plus(global const int *a, global const int *b, global int *out) {\n"
-    "  size_t i = get_global_id(0); out[i] = a[i] + b[i]; }\n"
-    "kernel void leaf_ratio(global int *less, global const int *plus) {\n"
-    "  size_t i = get_global_id(0); less[i] = ratio_of(less[i], plus[i]); }\n"
-    "kernel void leaf_scaled(global int *x, int gain) {\n"
-    "  size_t i = get_global_id(0); x[i] = scaled_of(x[i], gain); }\n"
-    "kernel void leaf_kept(global const int *x, int low, global int *out) {\n"
-    "  size_t i = get_global_id(0); out[i] = kept_of(x[i], low); }\n"
-    "kernel void leaf_index(global const int *a, global const int *b, int gain, int low,\n"
-    "                       global int *out) {\n"
-    "  size_t i = get_global_id(0);\n"
-    "  out[i] = kept_of(scaled_of(ratio_of(a[i] - b[i], a[i] + b[i]), gain), low); }\n"
-    "kernel void stroke(global int *canvas, int4 brush, int rounds) {\n"
-    "  int i = get_global_id(0), x = canvas[i], at = i & 1023;\n"
-    "  for (int k = 0; k < rounds; k++)\n"
-    "    x += ((brush.x ^ at) * (brush.y + k) >> 6 & 255) - (x >> 8) & 0xfffff;\n"
-    "  canvas[i] = x; }\n"
-    "constant int cosines[32] = {64, 63, 59, 53, 45, 36, 24, 12, 0, -12, -24, -36, -45, -53, -59,\n"
-    "  -63, -64, -63, -59, -53, -45, -36, -24, -12, 0, 12, 24, 36, 45, 53, 59, 63};\n"
-    "kernel void dct_rows(global const int *in, global int *out) {\n"
-    "  int at = get_global_id(0) * 8, x[8];\n"
-    "  for (int k = 0; k < 8; k++) x[k] = in[at + k];\n"
-    "  for (int u = 0; u < 8; u++) { int sum = 0;\n"
-    "    for (int k = 0; k < 8; k++) sum += x[k] * cosines[(2 * k + 1) * u & 31];\n"
-    "    out[at + u] = sum >> 7; } }\n"
-    "kernel void turned(global const int *in, int width, int height, global int *out) {\n"
-    "  int x = get_global_id(0) * 16, y = get_global_id(1) * 16;\n"
-    "  for (int b = 0; b < 16; b++) for (int a = 0; a < 16; a++)\n"
-    "    out[(x + b) * height + y + a] = in[(y + a) * width + x + b]; }\n"
-    "kernel void quantise(global const int *in, int by, global int *out) {\n"
-    "  size_t i = get_global_id(0); out[i] = out[i] / 2 + in[i] / by; }\n"
-    "kernel void unproject(global const ushort *depth, int width, int4 lens,\n"
-    "                      global int4 *points) {\n"
-    "  int i = get_global_id(0), z = depth[i];\n"
-    "  points[i] = (int4)((i % width - lens.x) * z >> 8, (i / width - lens.y) * z >> 8, z, 1); }\n"
-    "kernel void extents(global const int4 *points, int each, global int4 *out) {\n"
-    "  int i = get_global_id(0); int4 most = INT_MIN;\n"
-    "  for (int k = i * each; k < (i + 1) * each; k++) most = max(most, points[k]);\n"
-    "  out[i] = out[i] * 3 + most; }\n"
-    "kernel void luminance(global const uchar4 *picture, int step, global int *level) {\n"
-    "  size_t i = get_global_id(0); int4 p = convert_int4(picture[i]);\n"
-    "  level[i] = (p.x * 54 + p.y * 183 + p.z * 19 >> 8) + step & 255; }\n"
-    "kernel void logs_of(global const int *in, int each, global int *sums) {\n"
-    "  int i = get_global_id(0), sum = 0;\n"
-    "  for (int k = i * each; k < (i + 1) * each; k++) {\n"
-    "    int x = in[k] + 1, e = 31 - clz(x); sum += e * 16 + (x << 4 >> e & 15); }\n"
-    "  sums[i] = sum; }\n"
-    "kernel void gain_of(global const int *sums, int parts, int count, global int *gain) {\n"
-    "  int x = 0; for (int i = 0; i < parts; i++) x += sums[i];\n"
-    "  *gain = 128 * 256 / (x / count * 2 + 1); }\n"
-    "kernel void exposure(global const int *level, global const int *gain, global int *out) {\n"
-    "  size_t i = get_global_id(0);\n"
-    "  out[i] = (out[i] * 3 >> 2) + clamp(level[i] * *gain >> 8, 0, 255); }\n"
-    "kernel void kepler(global const int2 *orbit, int count, int day, int rounds,\n"
-    "                   global int *place) {\n"
-    "  int i = get_global_id(0); if (i >= count) return;\n"
-    "  int mean = orbit[i].x * day & 4095, flat = orbit[i].y & 511, e = mean;\n"
-    "  for (int k = 0; k < rounds; k++) { int a = e & 2047, s = a * (2048 - a) >> 10;\n"
-    "    e = mean + (flat * (e & 2048 ? -s : s) >> 10); }\n"
-    "  place[i] = place[i] * 3 + e; }\n"
-    "kernel void tally(global const uchar *levels, int step, global int *bins) {\n"
-    "  atomic_inc(bins + (levels[get_global_id(0)] + step & 63)); }\n"
-    "kernel void tally_apart(global const uchar *levels, int step, int each, global int *parts) {\n"
-    "  int i = get_global_id(0), bins[64] = {0};\n"
-    "  for (int k = i * each; k < (i + 1) * each; k++) bins[levels[k] + step & 63]++;\n"
-    "  for (int b = 0; b < 64; b++) parts[i * 64 + b] = bins[b]; }\n"
-    "kernel void tally_merge(global const int *parts, int count, global int *bins) {\n"
-    "  int b = get_global_id(0), sum = 0;\n"
-    "  for (int i = 0; i < count; i++) sum += parts[i * 64 + b];\n"
-    "  bins[b] += sum; }\n"
-    "kernel void equalise(global const uchar *levels, global const int *bins, global int *out) {\n"
-    "  size_t i = get_global_id(0); out[i] = out[i] / 2 + (bins[levels[i] & 63] >> 12); }\n"
-    "kernel void crystal(global int *next, global const int *now, int width, int last, int cold) "
-    "{\n"
-    "  int i = get_global_id(0), x = now[i];\n"
-    "  int around = now[max(i - 1, 0)] + now[min(i + 1, last)] + now[max(i - width, 0)] +\n"
-    "               now[min(i + width, last)];\n"
-    "  for (int k = 0; k < 3; k++) x += (around - 4 * x >> 4) + (x * (512 - x) >> 11) + cold & "
-    "1023;\n"
-    "  next[i] = x; }\n"
-    "kernel void drones(global int4 *drone, global const int4 *wishes, global const int *wind,\n"
-    "                   global const int *limits, int rounds) {\n"
-    "  int i = get_global_id(0); int4 d = drone[i];\n"
-    "  for (int k = 0; k < rounds; k++) {\n"
-    "    int2 pull = wishes[i + k & 255].xy - d.xy >> 4;\n"
-    "    d.zw = clamp(d.zw + pull + wind[k & 63] >> 1, -limits[k & 15], limits[k & 15]);\n"
-    "    d.xy = d.xy + d.zw & 0xffff; }\n"
-    "  drone[i] = d; }\n"
-    "kernel void jostle(global int *state, uint seed, int rounds) {\n"
-    "  int at = get_global_id(0) * 16; uint r = seed + at * 2654435761u;\n"
-    "  for (int k = 0; k < rounds; k++, r = r * 1664525u + 1013904223u) {\n"
-    "    int a = at + (r >> 28), b = at + (r >> 24 & 15), x = state[a];\n"
-    "    state[a] = state[b], state[b] = x; } }\n"
-    "kernel void tension(global const int *state, int each, global int *parts) {\n"
-    "  int i = get_global_id(0), sum = 0;\n"
-    "  for (int k = i * each; k < (i + 1) * each - 1; k++) sum += abs(state[k + 1] - state[k]);\n"
-    "  parts[i] = sum; }\n"
-    "kernel void rewards(global int *worth, int step) {\n"
-    "  uint i = get_global_id(0); worth[i] = ((i + step * 977u) * 2654435761u >> 16) * 16; }\n"
-    "kernel void improve(global const int *worth, int mask, int step, global int *better,\n"
-    "                    global int *change) {\n"
-    "  uint i = get_global_id(0); int most = INT_MIN;\n"
-    "  for (uint k = 0; k < 12; k++) { uint at = (i * 12 + k) * 69069u + step;\n"
-    "    most = max(most, (int)(at >> 12 & 4095) + (worth[at >> 7 & mask] >> 2)); }\n"
-    "  better[i] = most; if (abs(most - worth[i]) > 64) *change = 1; }\n"
-    "kernel void sea(global int *now, global const int *before, int last, int rounds) {\n"
-    "  int i = get_global_id(0), x = before[i];\n"
-    "  for (int k = 1; k <= rounds; k++) x += (before[min(i + k, last)] - x >> 4) + (x & 7);\n"
-    "  now[i] = x & 0xffff; }\n"
-    "kernel void foam(global const int *sea, int last, int rounds, global int *picture) {\n"
-    "  int i = get_global_id(0), x = 0;\n"
-    "  for (int k = 1; k <= rounds; k++) x += abs(sea[i] - sea[max(i - k, 0)]) > 100 * k;\n"
-    "  picture[i] = picture[i] * 3 / 4 + x; }\n";
 
 #define RANGE(queue, name, dimensions, items, group, ...)                                          \
     launch_range(queue, name, dimensions, items, group,                                            \
@@ -304,7 +70,7 @@ static void r_pulsar(int step)
  */
 static void r_magnet(int step)
 {
-    enum { CELLS = 256 << 10, PARTICLES = 12 << 10 };
+    enum { CELLS = 256 << 10, PARTICLES = 8 << 10 };
     static cl_mem particles, kept;
     static int *map;
     if (!step) {
@@ -536,7 +302,7 @@ static void sort_pass(cl_mem from, cl_mem to, cl_mem counts, int count, int shif
 
 static void r_digits(int step)
 {
-    enum { COLUMNS = 4, MOST = 24 << 10 };
+    enum { COLUMNS = 4, MOST = 96 << 10 };
     static cl_mem columns[COLUMNS], second, counts;
     if (!step)
         second = filled(MOST * 4), counts = filled(64 * 64);
@@ -670,7 +436,7 @@ static void r_cosines(int step)
         b = filled(MOST * 4), outcome = filled(MOST * 4);
         plain = host(MOST * 4), turned = host(MOST * 4);
     }
-    LAUNCH(queue, "dct_rows", (size_t)pixels / 8, MEM(picture), MEM(a));
+    LAUNCH(queue, "transform", (size_t)pixels / 4, MEM(picture), MEM(a));
     if (fixed) {
         RANGE(queue, "turned", 2, tiles, NULL, MEM(a), INT(WIDTH), INT(height), MEM(b));
     } else {
@@ -680,7 +446,7 @@ static void r_cosines(int step)
                 turned[x * height + y] = plain[y * WIDTH + x];
         put(b, 0, turned, (size_t)pixels * 4, true);
     }
-    LAUNCH(queue, "dct_rows", (size_t)pixels / 8, MEM(b), MEM(a));
+    LAUNCH(queue, "transform", (size_t)pixels / 4, MEM(b), MEM(a));
     LAUNCH(queue, "quantise", (size_t)pixels, MEM(a), INT(3 + step % 5), MEM(outcome));
     drain(queue);
 }
@@ -729,36 +495,34 @@ static void r_exposure(int step)
  */
 static void r_asteroids(int step)
 {
-    enum { ASTEROIDS = 65521, DAYS = 4 };
+    enum { ASTEROIDS = 65521, DAYS = 6 };
     static cl_mem orbits;
     if (!step)
         orbits = drawn_buffer(ASTEROIDS * 2, 0xffff), outcome = filled(ASTEROIDS * 4);
     for (int day = 0; day < DAYS; day++)
         LAUNCH(queue, "kepler", fixed ? 64 << 10 : ASTEROIDS, MEM(orbits), INT(ASTEROIDS),
-               INT(step * DAYS + day), INT(5), MEM(outcome));
+               INT(step * DAYS + day), INT(4), MEM(outcome));
     drain(queue);
 }
 
-/* How often each level is in a picture: all items count in the same bins. */
+/* How often each level is in a picture: all items count in the same bins, or each in its own. */
 static void r_tally(int step)
 {
-    enum { PIXELS = 1 << 20, PARTS = 128 };
+    enum { WIDTH = 512, PIXELS = WIDTH * 512, PARTS = 128 };
     static cl_mem levels, parts, bins;
     if (!step) {
         levels = drawn_buffer(PIXELS / 4, 0x3f3f3f), parts = filled(PARTS * 256);
         bins = drawn_buffer(64, 0), outcome = filled(PIXELS * 4);
     }
-    for (int i = 0; i < 2; i++) {
-        const int turn = step * (i + 3);
-        if (fixed) {
-            LAUNCH(queue, "tally_apart", PARTS, MEM(levels), INT(turn), INT(PIXELS / PARTS),
-                   MEM(parts));
-            LAUNCH(queue, "tally_merge", 64, MEM(parts), INT(PARTS), MEM(bins));
-        } else {
-            LAUNCH(queue, "tally", PIXELS, MEM(levels), INT(turn), MEM(bins));
-        }
-        LAUNCH(queue, "equalise", PIXELS, MEM(levels), MEM(bins), MEM(outcome));
+    if (fixed) {
+        LAUNCH(queue, "tally_apart", PARTS, MEM(levels), INT(step), INT(PIXELS / PARTS),
+               MEM(parts));
+        LAUNCH(queue, "tally_merge", 64, MEM(parts), INT(PARTS), MEM(bins));
+    } else {
+        LAUNCH(queue, "tally", PIXELS, MEM(levels), INT(step), MEM(bins));
     }
+    LAUNCH(queue, "equalise", PIXELS, MEM(levels), INT(WIDTH), INT(PIXELS - 1), MEM(bins),
+           MEM(outcome));
     drain(queue);
 }
 
@@ -867,11 +631,11 @@ static void r_foam(int step)
 
 #define ONE(name, steps) ((struct program){#name, name, steps})
 const struct program programs_r[] = {
-    ONE(r_pulsar, 100),   ONE(r_magnet, 100),    ONE(r_warping, 60),   ONE(r_components, 100),
-    ONE(r_cloud, 100),    ONE(r_slide, 100),     ONE(r_slices, 100),   ONE(r_weather, 100),
-    ONE(r_stations, 100), ONE(r_digits, 100),    ONE(r_outlines, 100), ONE(r_leaves, 60),
-    ONE(r_masks, 100),    ONE(r_strokes, 100),   ONE(r_cosines, 100),  ONE(r_depths, 100),
-    ONE(r_exposure, 100), ONE(r_asteroids, 100), ONE(r_tally, 100),    ONE(r_crystal, 100),
-    ONE(r_drones, 100),   ONE(r_annealing, 100), ONE(r_policy, 30),    ONE(r_foam, 100),
+    ONE(r_pulsar, 250),   ONE(r_magnet, 250),    ONE(r_warping, 24),   ONE(r_components, 150),
+    ONE(r_cloud, 300),    ONE(r_slide, 300),     ONE(r_slices, 250),   ONE(r_weather, 80),
+    ONE(r_stations, 250), ONE(r_digits, 250),    ONE(r_outlines, 500), ONE(r_leaves, 120),
+    ONE(r_masks, 60),     ONE(r_strokes, 240),   ONE(r_cosines, 400),  ONE(r_depths, 400),
+    ONE(r_exposure, 350), ONE(r_asteroids, 350), ONE(r_tally, 250),    ONE(r_crystal, 150),
+    ONE(r_drones, 120),   ONE(r_annealing, 160), ONE(r_policy, 160),   ONE(r_foam, 100),
     {NULL, NULL, 0},
 };
