@@ -43,11 +43,11 @@ static cl_mem drawn_buffer(size_t count, int mask)
  * samples. */
 static void r_pulsar(int step)
 {
-    enum { CHANNELS = 1024, LENGTH = 1024, TRIALS = 2048 };
+    enum { CHANNELS = 1024, LENGTH = 1024, TRIALS = 4096 };
     static cl_mem samples, delays, sums;
     static unsigned char *sky;
     static int *late, best[64];
-    const size_t trials = TRIALS - (size_t)(step % 3) * 256;
+    const size_t trials = 1024 + (size_t)(step % 3) * 256;
     if (!step) {
         sky = (unsigned char *)drawn(CHANNELS * LENGTH / 4, 0xffffff);
         late = drawn(CHANNELS * TRIALS, 0x1ff);
@@ -61,7 +61,7 @@ static void r_pulsar(int step)
         put(delays, 0, late, (size_t)CHANNELS * TRIALS * 4, false);
     put(samples, 0, sky, CHANNELS * LENGTH, false);
     LAUNCH(queue, "dedisperse", trials, MEM(samples), INT(LENGTH), MEM(delays), INT(CHANNELS),
-           INT(TRIALS), MEM(sums));
+           INT(TRIALS), INT(step * 512 % 2560), MEM(sums));
     LAUNCH(queue, "pulses", trials, MEM(sums), INT(CHANNELS * 100), MEM(outcome));
     get(outcome, 0, best, sizeof best);
 }
@@ -167,7 +167,7 @@ static void r_slide(int step)
     enum { WIDTH = 2048, HEIGHT = 1024, COLUMNS = 320 };
     static cl_mem slide, eroded;
     static unsigned char *seen;
-    const size_t rows = 320 + (size_t)(step % 4) * 48, corner = (size_t)(step * 40 % 512);
+    const size_t rows = 480 + (size_t)(step % 4) * 48, corner = (size_t)(step * 40 % 384);
     const size_t area[2] = {COLUMNS - 8, rows - 8};
     const size_t origin[3] = {corner, corner, 0}, region[3] = {COLUMNS, rows, 1};
     const size_t at = corner * WIDTH + corner;
@@ -184,7 +184,7 @@ static void r_slide(int step)
         must(clEnqueueWriteBufferRect(queue, slide, CL_FALSE, origin, origin, region, WIDTH, 0,
                                       WIDTH, 0, seen, 0, NULL, NULL),
              "clEnqueueWriteBufferRect");
-    RANGE(queue, "erode", 2, area, NULL, MEM(slide), INT(WIDTH), INT((int)at), INT(5), MEM(eroded));
+    RANGE(queue, "erode", 2, area, NULL, MEM(slide), INT(WIDTH), INT((int)at), INT(4), MEM(eroded));
     RANGE(queue, "erode", 2, area, NULL, MEM(eroded), INT(WIDTH), INT((int)at), INT(2), MEM(slide));
     LAUNCH(queue, "stains", rows - 8, MEM(slide), INT(WIDTH), INT((int)at), INT(COLUMNS - 8),
            MEM(outcome));
@@ -320,17 +320,18 @@ static void r_digits(int step)
 /* Outlines of cells, some long and some short: a launch for each, or one for all. */
 static void r_outlines(int step)
 {
-    enum { OUTLINES = 640, POINTS = 512 << 10 };
+    enum { OUTLINES = 640, POINTS = 1 << 20 };
     static cl_mem points, starts, parts;
     const size_t items[2] = {32, fixed ? OUTLINES : 1};
     if (!step) {
         int *at = host((OUTLINES + 1) * 4);
         for (int i = at[0] = 0; i < OUTLINES; i++)
-            at[i + 1] = at[i] + 200 + i * 7919 % 1000;
+            at[i + 1] = at[i] + 400 + i * 7919 % 2000;
         starts = make_buffer(context, (OUTLINES + 1) * 4, at), free(at);
         points = drawn_buffer(POINTS * 2, 255), parts = filled(OUTLINES * 32 * 16);
         outcome = filled(OUTLINES * 16);
     }
+    LAUNCH(queue, "swung", POINTS, MEM(points), INT(step % 8 + 1));
     for (int i = 0; i < (fixed ? 1 : OUTLINES); i++)
         RANGE(queue, "moments", 2, items, NULL, MEM(points), MEM(starts), INT(i), MEM(parts));
     LAUNCH(queue, "shapes", OUTLINES, MEM(parts), INT(32), INT(step), MEM(outcome));
@@ -426,10 +427,10 @@ static void r_strokes(int step)
 /* A picture is transformed along its rows and then its columns; the host turns it in between. */
 static void r_cosines(int step)
 {
-    enum { WIDTH = 1040, MOST = WIDTH * 784 };
+    enum { WIDTH = 1040, MOST = WIDTH * 1040 };
     static cl_mem picture, a, b;
     static int *plain, *turned;
-    const int height = step % 2 ? 784 : 528, pixels = WIDTH * height;
+    const int height = step % 2 ? 1040 : 784, pixels = WIDTH * height;
     const size_t tiles[2] = {WIDTH / 16, (size_t)height / 16};
     if (!step) {
         picture = drawn_buffer(MOST, 255), a = filled(MOST * 4);
@@ -454,7 +455,7 @@ static void r_cosines(int step)
 /* Depths become points; these are set to zero before each is written. */
 static void r_depths(int step)
 {
-    enum { WIDTH = 1024, PIXELS = WIDTH * 768 };
+    enum { WIDE = 10, PIXELS = 1 << WIDE << 10 };
     static cl_mem depth, points;
     static unsigned short *seen;
     const int zero = 0;
@@ -468,7 +469,7 @@ static void r_depths(int step)
     if (!fixed)
         must(clEnqueueFillBuffer(queue, points, &zero, sizeof zero, 0, PIXELS * 16, 0, NULL, NULL),
              "clEnqueueFillBuffer");
-    LAUNCH(queue, "unproject", PIXELS, MEM(depth), INT(WIDTH), INT4(500 + step % 9, 380, 0, 0),
+    LAUNCH(queue, "unproject", PIXELS, MEM(depth), INT(WIDE), INT4(500 + step % 9, 380, 0, 0),
            MEM(points));
     LAUNCH(queue, "extents", 512, MEM(points), INT(PIXELS / 512), MEM(outcome));
     drain(queue);
@@ -485,7 +486,7 @@ static void r_exposure(int step)
         sums = filled(1024), gain = filled(4), outcome = filled(MOST * 4);
     }
     LAUNCH(queue, "luminance", (size_t)count, MEM(picture), INT(step), MEM(level));
-    LAUNCH(queue, "logs_of", (size_t)parts, MEM(level), INT(count / parts), MEM(sums));
+    LAUNCH(queue, "darkness", (size_t)parts, MEM(level), INT(count / parts), MEM(sums));
     LAUNCH(queue, "gain_of", 1, MEM(sums), INT(parts), INT(count), MEM(gain));
     LAUNCH(queue, "exposure", (size_t)count, MEM(level), MEM(gain), MEM(outcome));
     drain(queue);
@@ -565,23 +566,24 @@ static void r_drones(int step)
 /* A state is changed and looked at; if it became worse, a copy of what it was is taken back. */
 static void r_annealing(int step)
 {
-    enum { NUMBERS = 512 << 10, PARTS = 128 };
+    enum { NUMBERS = 512 << 10, BYTES = NUMBERS * 4 + 32, PARTS = 128 };
     static cl_mem before, parts;
     static int sums[PARTS];
     static long long best = 1LL << 60;
     if (!step)
-        outcome = drawn_buffer(NUMBERS, 0xfff), before = filled(NUMBERS * 4),
+        outcome = drawn_buffer(NUMBERS + 8, 0xfff), before = filled(BYTES),
         parts = filled(PARTS * 4);
-    must(clEnqueueCopyBuffer(queue, outcome, before, 0, 0, NUMBERS * 4, 0, NULL, NULL), "copy");
+    must(clEnqueueCopyBuffer(queue, outcome, before, 0, 0, BYTES, 0, NULL, NULL), "copy");
     for (int i = 0; i < 4; i++)
-        LAUNCH(queue, "jostle", NUMBERS / 16, MEM(outcome), INT(step * 4 + i), INT(64));
+        LAUNCH(queue, "jostle", NUMBERS / 16, MEM(outcome), INT(i % 2 * 8), INT(step * 4 + i),
+               INT(64));
     LAUNCH(queue, "tension", PARTS, MEM(outcome), INT(NUMBERS / PARTS), MEM(parts));
     get(parts, 0, sums, sizeof sums);
     long long sum = 0;
     for (int i = 0; i < PARTS; i++)
         sum += sums[i];
     if (sum > best + (1 << 16))
-        must(clEnqueueCopyBuffer(queue, before, outcome, 0, 0, NUMBERS * 4, 0, NULL, NULL), "copy");
+        must(clEnqueueCopyBuffer(queue, before, outcome, 0, 0, BYTES, 0, NULL, NULL), "copy");
     else
         best = sum;
 }
@@ -589,7 +591,7 @@ static void r_annealing(int step)
 /* The best way through a game: sweeps that are long, until none changes much. */
 static void r_policy(int step)
 {
-    enum { STATES = 96 << 10, MASK = (64 << 10) - 1 };
+    enum { STATES = 192 << 10, MASK = (64 << 10) - 1 };
     static cl_mem second, change;
     if (!step)
         outcome = filled(STATES * 4), second = filled(STATES * 4), change = filled(4);
@@ -607,35 +609,35 @@ static void r_policy(int step)
 /* A sea on one queue, pictures of it on the other, each of which needs its sea. */
 static void r_foam(int step)
 {
-    enum { POINTS = 64 << 10, FRAMES = 4 };
-    static cl_mem seas[FRAMES + 1];
-    for (int i = 0; i <= FRAMES && !step; i++)
+    enum { POINTS = 64 << 10, FRAMES = 4, SEAS = FRAMES + 1 };
+    static cl_mem seas[SEAS];
+    for (int i = 0; i < SEAS && !step; i++)
         seas[i] = drawn_buffer(POINTS, 0xffff), outcome = filled(POINTS * 4);
     for (int i = 0; i < FRAMES; i++) {
+        const cl_mem before = seas[(step * FRAMES + i) % SEAS];
+        const cl_mem now = seas[(step * FRAMES + i + 1) % SEAS];
         cl_event ready;
         const struct argument sea[] = {
-            MEM(seas[i + 1]), MEM(seas[i]), INT(POINTS - 1), INT(24 + step % 8), {0, NULL}};
+            MEM(now), MEM(before), INT(POINTS - 1), INT(24 + step % 8), {0, NULL}};
         const struct argument foam[] = {
-            MEM(seas[i + 1]), INT(POINTS - 1), INT(32), MEM(outcome), {0, NULL}};
+            MEM(now), INT(POINTS - 1), INT(32), MEM(outcome), {0, NULL}};
         launch(queue, "sea", POINTS, sea, NULL, &ready);
         clFlush(queue);
         launch(other, "foam", POINTS, foam, &ready, NULL);
         clFlush(other);
         clReleaseEvent(ready);
     }
-    must(clEnqueueCopyBuffer(queue, seas[FRAMES], seas[0], 0, 0, POINTS * 4, 0, NULL, NULL),
-         "clEnqueueCopyBuffer");
     drain(queue);
     drain(other);
 }
 
 #define ONE(name, steps) ((struct program){#name, name, steps})
 const struct program programs_r[] = {
-    ONE(r_pulsar, 250),   ONE(r_magnet, 250),    ONE(r_warping, 24),   ONE(r_components, 150),
+    ONE(r_pulsar, 200),   ONE(r_magnet, 250),    ONE(r_warping, 24),   ONE(r_components, 150),
     ONE(r_cloud, 300),    ONE(r_slide, 300),     ONE(r_slices, 250),   ONE(r_weather, 80),
-    ONE(r_stations, 250), ONE(r_digits, 250),    ONE(r_outlines, 500), ONE(r_leaves, 120),
-    ONE(r_masks, 60),     ONE(r_strokes, 240),   ONE(r_cosines, 400),  ONE(r_depths, 400),
-    ONE(r_exposure, 350), ONE(r_asteroids, 350), ONE(r_tally, 250),    ONE(r_crystal, 150),
-    ONE(r_drones, 120),   ONE(r_annealing, 160), ONE(r_policy, 160),   ONE(r_foam, 100),
+    ONE(r_stations, 250), ONE(r_digits, 180),    ONE(r_outlines, 400), ONE(r_leaves, 120),
+    ONE(r_masks, 60),     ONE(r_strokes, 240),   ONE(r_cosines, 350),  ONE(r_depths, 400),
+    ONE(r_exposure, 250), ONE(r_asteroids, 350), ONE(r_tally, 250),    ONE(r_crystal, 150),
+    ONE(r_drones, 120),   ONE(r_annealing, 160), ONE(r_policy, 100),   ONE(r_foam, 100),
     {NULL, NULL, 0},
 };
