@@ -635,7 +635,7 @@ static void r_foam(int step)
 const struct program programs_r[] = {
     ONE(r_pulsar, 200),   ONE(r_magnet, 250),    ONE(r_warping, 24),   ONE(r_components, 150),
     ONE(r_cloud, 300),    ONE(r_slide, 300),     ONE(r_slices, 250),   ONE(r_weather, 80),
-    ONE(r_stations, 250), ONE(r_digits, 180),    ONE(r_outlines, 400), ONE(r_leaves, 120),
+    ONE(r_stations, 250), ONE(r_digits, 180),    ONE(r_outlines, 300), ONE(r_leaves, 120),
     ONE(r_masks, 60),     ONE(r_strokes, 240),   ONE(r_cosines, 350),  ONE(r_depths, 400),
     ONE(r_exposure, 250), ONE(r_asteroids, 350), ONE(r_tally, 250),    ONE(r_crystal, 150),
     ONE(r_drones, 120),   ONE(r_annealing, 160), ONE(r_policy, 100),   ONE(r_foam, 100),
