@@ -361,7 +361,7 @@ static void r_leaves(int step)
     drain(queue);
 }
 
-/* Two masks smooth a track by turns of three; one program is remembered, or one for each. */
+/* Two masks smooth a track, by turns of three; one program is remembered, or one for each. */
 static const char mask_source[] =
     "kernel void smoothed(global const int *in, global int *out) {\n"
     "  int i = get_global_id(0), sum = 0;\n"
@@ -393,17 +393,20 @@ static cl_kernel mask_of(int half)
 
 static void r_masks(int step)
 {
-    enum { POINTS = 1 << 20 };
-    static cl_mem track;
+    enum { POINTS = 1 << 20, AXES = 3 };
+    static cl_mem track[AXES], smooth[AXES];
     const size_t items = POINTS;
-    if (!step)
-        track = drawn_buffer(POINTS + 32, 0xfff), outcome = filled(POINTS * 4);
     cl_kernel kernel = mask_of(step / 3 % 2 ? 9 : 14);
-    must(clSetKernelArg(kernel, 0, sizeof track, &track), "clSetKernelArg");
-    must(clSetKernelArg(kernel, 1, sizeof outcome, &outcome), "clSetKernelArg");
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < AXES; i++) {
+        if (!step) {
+            track[i] = drawn_buffer(POINTS + 32, 0xfff);
+            outcome = smooth[i] = filled(POINTS * 4);
+        }
+        must(clSetKernelArg(kernel, 0, sizeof track[i], &track[i]), "clSetKernelArg");
+        must(clSetKernelArg(kernel, 1, sizeof smooth[i], &smooth[i]), "clSetKernelArg");
         must(clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &items, NULL, 0, NULL, NULL),
              "smoothed");
+    }
     drain(queue);
 }
 
@@ -419,8 +422,8 @@ static void r_strokes(int step)
         before[step % 4] = buffer(PIXELS * 4);
     must(clEnqueueCopyBuffer(queue, outcome, before[step % 4], 0, 0, PIXELS * 4, 0, NULL, NULL),
          "clEnqueueCopyBuffer");
-    for (int i = 0; i <= step % 2; i++)
-        LAUNCH(queue, "stroke", PIXELS, MEM(outcome), INT4(step * 5, 40 + step % 99, i, 0), INT(2));
+    LAUNCH(queue, "stroke", PIXELS, MEM(outcome), INT4(step * 5, 40 + step % 99, 0, 0),
+           INT(2 + step % 3));
     drain(queue);
 }
 
