@@ -51,7 +51,7 @@ static void r_pulsar(int step)
     if (!step) {
         sky = (unsigned char *)drawn(CHANNELS * LENGTH / 4, 0xffffff);
         late = drawn(CHANNELS * TRIALS, 0x1ff);
-        samples = filled(CHANNELS * LENGTH),
+        samples = filled(CHANNELS * LENGTH);
         delays = make_buffer(context, 4 * CHANNELS * TRIALS, late);
         sums = filled(TRIALS * 16), outcome = filled(TRIALS * 4);
     }
