@@ -2,10 +2,10 @@
  * judged by, as bench/torch_faults.py for PyTorch.
  *   bench_opencl_faults NAME bad|fixed       bench_opencl_faults --list
  * Names that begin with t_ and s_ are the programs that rules may be tuned on (s_ was scored
- * first; likewise u_, opencl_faults_u.c, and z_, opencl_faults_z.c), v_ (opencl_faults_v.c) and
- * y_ (opencl_faults_y.c) those that are scored only. Each iteration is an NVTX range "step" but
- * where the program has phases; the last line is "step N ns", the mean. Labels:
- * tests/diagnosis/unseen.tsv. */
+ * first; likewise u_, opencl_faults_u.c, and z_, opencl_faults_z.c), v_ (opencl_faults_v.c),
+ * y_ (opencl_faults_y.c) and r_ (opencl_faults_r.c) those that are scored only. Each iteration is
+ * an NVTX range "step" but where the program has phases; the last line is "step N ns", the mean.
+ * Labels: tests/diagnosis/unseen.tsv. */
 #include <math.h>
 #include <pthread.h>
 #include <stdint.h>
@@ -649,8 +649,8 @@ static const struct program programs[] = {
     PAIR(queues, 40), PAIR(phases, 1),  PAIR(sync, 40),  PAIR(pieces, 40), PAIR(trip, 30),
     PAIR(halo, 30),   PAIR(depend, 30), PAIR(brief, 25), PAIR(stream, 30), {NULL, NULL, 0},
 };
-static const struct program *const sets[] = {programs, programs_u, programs_v, programs_z,
-                                             programs_y};
+static const struct program *const sets[] = {programs,   programs_u, programs_v,
+                                             programs_z, programs_y, programs_r};
 #define SETS (sizeof sets / sizeof *sets)
 
 static const struct program *find_program(const char *name)
@@ -672,7 +672,7 @@ static int list_programs(void)
 
 static void open_device(void)
 {
-    const char *texts[] = {source, source_u, source_v, source_z, source_y};
+    const char *texts[] = {source, source_u, source_v, source_z, source_y, source_r};
     context = make_context(&device);
     queue = make_queue(context, device, 0);
     other = make_queue(context, device, 0);
