@@ -1,6 +1,6 @@
 /* Set y of opencl_faults: other computations again, and faults that users of OpenCL make. Written
- * and labelled without a look at the rules, to be scored only. As in set z, both forms of a pair
- * end with the same bytes in `outcome`, whose hash is printed. */
+ * and labelled without a look at the rules; scored once, tuned on since. As in set z, both forms of
+ * a pair end with the same bytes in `outcome`, whose hash is printed. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
