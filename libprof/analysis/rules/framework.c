@@ -158,8 +158,8 @@ struct makers {
     const struct prof_range_node *gone; /* the last operator that goes, with x[mask] around it */
     uint32_t gone_thread;
     size_t gone_remedy;
-    int64_t row;                        /* updates up to now with no other operation between */
-    struct use pending;                 /* of them those that are not counted yet */
+    int64_t row;        /* updates up to now with no other operation between */
+    struct use pending; /* of them those that are not counted yet */
     uint32_t row_thread;
     int64_t *goes_ns; /* by remedy and shape: kernels that go with their operator; NULL = none */
 };

@@ -50,7 +50,7 @@ static bool has_brief_threads(const struct prof_judge *judge, const struct prof_
 
 /* The same of a processor's kernel, whose items are loops of its own: an item takes a processor so
  * short a time that moving what it reads and writes is most of it. */
-#define ITEM_NS 1.0
+#define ITEM_NS 2.5
 
 static bool has_brief_items(const struct prof_judge *judge, const struct prof_shape *shape)
 {

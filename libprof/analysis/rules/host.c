@@ -145,6 +145,17 @@ static void host_alloc_in_loop(struct prof_judge *judge)
 
 /* ---- compilation ----------------------------------------------------------------------------- */
 
+/* What is compiled in some iterations only, as for a shape that was forgotten, but takes its part
+ * of the time: in five of them, and a tenth. */
+#define AGAIN 5
+#define AGAIN_SHARE 0.05
+
+static bool builds_now_and_then(const struct prof_judge *judge, int64_t distinct, int64_t idle_ns)
+{
+    return distinct >= AGAIN && 10 * distinct >= prof_steps(judge) &&
+           prof_of_window(judge, idle_ns) >= AGAIN_SHARE;
+}
+
 static void compile_in_loop(struct prof_judge *judge)
 {
     int64_t count = call_count(judge, WIRE_CLASS_BUILD, WIRE_CLASS_GRAPH_MAKE);
@@ -152,7 +163,7 @@ static void compile_in_loop(struct prof_judge *judge)
     int64_t idle = judge->device->slice_ns[PROF_SLICE_BUILD];
     int64_t distinct =
         prof_iterations_with(judge, 1u << WIRE_CLASS_BUILD | 1u << WIRE_CLASS_GRAPH_MAKE);
-    if (!prof_in_loop(judge, count, distinct))
+    if (!prof_in_loop(judge, count, distinct) && !builds_now_and_then(judge, distinct, idle))
         return;
     struct prof_draft *draft = prof_found(judge, 0.8);
     prof_numbers(draft, {"calls", (double)count}, {"call_ns", (double)ns});
@@ -457,7 +468,9 @@ const struct prof_rule prof_rules_host[] = {
               .title = "Code compiled or loaded while the program runs in its loop",
               .fires =
                   "Three calls or more that compile, load modules or instantiate graphs in the "
-                  "iterations, one in every second iteration or more. What XLA does to compile a "
+                  "iterations, one in every second iteration or more; or in five iterations and "
+                  "a tenth of them, where the device is idle for 5 % of the time meanwhile. What "
+                  "XLA does to compile a "
                   "function (its NVTX range XlaCompile) is one, with the kernels that it tries "
                   "meanwhile; so is what torch.compile does, recorded by --pytorch.",
               .why = "Compiling takes milliseconds to seconds; loading code waits for the device.",

@@ -110,10 +110,19 @@ static bool occupancy_of(const struct prof_judge *judge, const struct prof_shape
 
 /* ---- grids ----------------------------------------------------------------------------------- */
 
+/* Where the runtime chooses the blocks there are no more than threads; those of several streams may
+ * fill the device together. 0 = not known. */
+static int64_t blocks_of(const struct prof_judge *judge, const struct prof_shape *shape)
+{
+    int64_t most = prof_config_most_blocks(shape->config);
+    bool few = most < device_units(judge) && judge->device->streams < 2;
+    return few ? most : prof_config_blocks(shape->config);
+}
+
 /* At most, a block alone on a unit works at the pace that it has beside as many as a unit holds. */
 static double part_unused(const struct prof_judge *judge, const struct prof_shape *shape)
 {
-    int64_t units = device_units(judge), blocks = prof_config_blocks(shape->config);
+    int64_t units = device_units(judge), blocks = blocks_of(judge, shape);
     struct prof_occupancy occupancy;
     bool small =
         blocks && blocks < units && !prof_is_unbatched(judge, shape); /* one fault, reported once */
@@ -126,7 +135,7 @@ static double part_unused(const struct prof_judge *judge, const struct prof_shap
 /* More blocks on units that have one are less sure to gain than those on units without. */
 static double part_of_units(const struct prof_judge *judge, const struct prof_shape *shape)
 {
-    double blocks = (double)prof_config_blocks(shape->config);
+    double blocks = (double)blocks_of(judge, shape);
     return fmin((1 - blocks / (double)device_units(judge)) / part_unused(judge, shape), 1);
 }
 
@@ -140,7 +149,7 @@ static void small_grid(struct prof_judge *judge)
     struct hits hits = find_hits(judge, part_unused);
     if (!hits.worst)
         return;
-    int64_t blocks = prof_config_blocks(hits.worst->config);
+    int64_t blocks = blocks_of(judge, hits.worst);
     /* What a library launches is as its user's sizes make it. */
     bool own = !prof_name_is_library(hits.worst->config->name);
     double sure = 0.4 * weigh_hits(judge, &hits, part_of_units);
@@ -388,10 +397,11 @@ const struct prof_rule prof_rules_kernel[] = {
     {.page =
          {.id = "small-grid",
           .title = "Fewer blocks than the device has units",
-          .fires =
-              "Launches with fewer blocks (work-groups) than multiprocessors (compute units), "
-              "but for those in rows of one kernel, which unbatched-kernels reports. Info where "
-              "the costliest is a library's kernel.",
+          .fires = "Launches with fewer blocks (work-groups) than multiprocessors (compute units), "
+                   "but for those in rows of one kernel, which unbatched-kernels reports. Where "
+                   "the runtime "
+                   "chooses the blocks: with fewer threads than units, in one stream. Info where "
+                   "the costliest is a library's kernel.",
           .why = "A block runs on one unit; the others have nothing to do.",
           .fix = "Launch more blocks: split the work finer, batch it, or run "
                  "kernels together.",

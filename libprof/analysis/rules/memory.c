@@ -327,7 +327,31 @@ static void idle_pool(struct prof_judge *judge)
 
 /* ---- fills that are written over ------------------------------------------------------------- */
 
-static void dead_memset(struct prof_judge *judge)
+/* Smaller fills prepare counters and flags. */
+#define LEAST_FILL (64 << 10)
+
+/* Does the launch have a thread for each element of so many bytes, of a usual size? Its threads are
+ * as many, or up to a whole block more. */
+static bool has_thread_for_each(const struct prof_config *config, int64_t bytes)
+{
+    int64_t items = prof_config_items(config), block = prof_config_threads(config);
+    static const int64_t elements[] = {1, 2, 4, 8, 12, 16, 32};
+    for (size_t i = 0; i < sizeof elements / sizeof *elements; i++) {
+        int64_t count = bytes / elements[i];
+        if (bytes % elements[i] == 0 && items >= count && items < count + (block ? block : 1))
+            return true;
+    }
+    return false;
+}
+
+/* Fills that what comes next in their stream writes over: a memcpy of as many bytes, or as it seems
+ * a kernel. */
+struct fills {
+    int64_t copied, computed, copied_ns, computed_ns;
+    struct prof_spots spots;
+};
+
+static struct fills find_dead_fills(const struct prof_judge *judge)
 {
     const struct prof_facts *f = judge->facts;
     struct prof_op_walk walk = {0};
@@ -335,32 +359,49 @@ static void dead_memset(struct prof_judge *judge)
     struct prof_op fill = {0};
     bool filled = false;
     enum prof_op_kind kind;
-    int64_t count = 0, ns = 0;
-    struct prof_spots spots = {0};
+    struct fills found = {0};
     while ((op = prof_facts_next_in_phase(f, &walk, &kind))) {
         const struct prof_shape *shape = &f->shapes.data[op->shape];
         if (shape->device != judge->device_index || !prof_facts_launched(f, op))
             continue;
-        bool covers = filled && kind == PROF_OP_TRANSFER && op->stream == fill.stream &&
-                      shape->copy_kind == WIRE_COPY_HTOD && shape->bytes > 0 &&
-                      shape->bytes == f->shapes.data[fill.shape].bytes;
-        if (covers) {
-            count++;
-            ns += fill.duration;
-            prof_spots_add(&spots, (struct prof_spot){fill.start, fill.duration, fill.stream,
-                                                      fill.thread, fill.shape});
-        }
+        int64_t bytes = filled ? f->shapes.data[fill.shape].bytes : 0;
+        bool next = filled && op->stream == fill.stream;
+        bool copied = next && kind == PROF_OP_TRANSFER && shape->copy_kind == WIRE_COPY_HTOD &&
+                      shape->bytes > 0 && shape->bytes == bytes;
+        bool computed = next && kind == PROF_OP_KERNEL && bytes >= LEAST_FILL &&
+                        has_thread_for_each(shape->config, bytes);
+        found.copied += copied;
+        found.copied_ns += copied ? fill.duration : 0;
+        found.computed += computed;
+        found.computed_ns += computed ? fill.duration : 0;
+        if (copied || computed)
+            prof_spots_add(&found.spots, (struct prof_spot){fill.start, fill.duration, fill.stream,
+                                                            fill.thread, fill.shape});
         filled = kind == PROF_OP_MEMSET;
         fill = filled ? *op : fill;
     }
-    if (count < 3)
+    return found;
+}
+
+static void dead_memset(struct prof_judge *judge)
+{
+    struct fills found = find_dead_fills(judge);
+    bool computed = found.computed > found.copied;
+    if (found.copied + found.computed < 3)
         return;
-    struct prof_draft *draft = prof_found(judge, 0.6);
-    prof_numbers(draft, {"memsets", (double)count});
-    prof_claim(judge, draft, "memset_ns", PROF_SLICE_FILL, ns);
-    prof_say(draft, "{memsets|memset is|memsets are} followed at once by an H2D memcpy of as many "
-                    "bytes: {memset_ns} for values that are never read.");
-    prof_places(judge, draft, &spots);
+    struct prof_draft *draft = prof_found(judge, computed ? 0.4 : 0.6);
+    prof_numbers(draft, {"memsets", (double)(found.copied + found.computed)},
+                 {"before_kernels", (double)found.computed});
+    prof_claim(judge, draft, "memset_ns", PROF_SLICE_FILL, found.copied_ns + found.computed_ns);
+    if (!found.computed)
+        prof_say(draft, "{memsets|memset is|memsets are} followed at once by an H2D memcpy of as "
+                        "many bytes: {memset_ns} for values that are never read.");
+    else
+        prof_say(draft,
+                 "{memsets|memset is|memsets are} followed at once by what seems to write "
+                 "all of those bytes, {before_kernels} of them by a kernel with a thread for "
+                 "each element: {memset_ns} for values that nothing may read.");
+    prof_places(judge, draft, &found.spots);
 }
 
 /* ---- registry -------------------------------------------------------------------------------- */
@@ -369,18 +410,20 @@ const struct prof_rule prof_rules_memory[] = {
     {.page = {.id = "dead-memset",
               .title = "Memset that is written over at once",
               .fires = "Three memsets or more that are followed in their stream at once by an H2D "
-                       "memcpy of as many bytes.",
+                       "memcpy of as many bytes; or, of 64 KiB or more, by a kernel with a thread "
+                       "for each 1, 2, 4, 8, 12, 16 or 32 of these bytes.",
               .why = "The memset's values are never read.",
-              .fix = "Remove the memset: a memcpy overwrites what it sets before it is "
-                     "read.",
-              .cuda = "No cudaMemset or cudaMemsetAsync before the cudaMemcpy of the "
-                      "whole buffer.",
-              .opencl = "No clEnqueueFillBuffer before the clEnqueueWriteBuffer of the "
-                        "whole buffer.",
-              .pytorch = "torch.empty instead of torch.zeros for what `copy_()` fills.",
+              .fix = "Remove the memset where what follows it writes every element. A kernel that "
+                     "adds to zeros can write instead.",
+              .cuda = "No cudaMemset or cudaMemsetAsync before the cudaMemcpy, or the kernel, "
+                      "that writes the whole buffer.",
+              .opencl = "No clEnqueueFillBuffer before the clEnqueueWriteBuffer, or the kernel, "
+                        "that writes the whole buffer.",
+              .pytorch = "torch.empty instead of torch.zeros for what `copy_()` or a kernel fills.",
               .bound = "The memsets' time.",
               .limits = "Addresses are not recorded: that it is the same buffer is concluded from "
-                        "order and size.",
+                        "order and size. Whether a kernel writes all of it is not seen, which "
+                        "lowers the confidence.",
               .needs = "memcpys and memsets"},
      .judge = dead_memset},
     {.page = {.id = "memory-leak",

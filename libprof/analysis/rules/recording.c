@@ -1,8 +1,8 @@
 /* By how much recording may have delayed the host, where that was neither measured nor estimated
  * from what this machine takes: events counted x what recording one costs on the machines that were
  * looked at (H200: a launch 0.9 to 3 us, PoCL: 0.3 us, with a stack up to 8; PyTorch's naming of an
- * operator 1.5 to 5 us, XLA's of a thunk or module 1 to 6). The range is wide: it is there to keep a
- * report from calling critical what recording made. */
+ * operator 1.5 to 5 us, XLA's of a thunk or module 1 to 6). The range is wide: it is there to keep
+ * a report from calling critical what recording made. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -26,18 +26,26 @@ struct uploads {
     size_t latest; /* iteration with some */
 };
 
+struct trip {
+    uint32_t down, up; /* shapes */
+    size_t step;
+    int64_t bytes;
+};
+
 /* Of a shape. */
 struct trip_shape {
     struct uploads same;  /* as many bytes as came before, too soon to be changed */
+    struct uploads other; /* those of the other trips */
     struct uploads fresh; /* uploads that nothing had come before in their iteration */
-    bool other;           /* takes part in the other trips */
+    bool in_trip;         /* takes part in other trips that count */
 };
 
 struct trips {
     struct download last_down[REMEMBERED];
     size_t next;
-    struct uploads other;
     struct trip_shape *shapes;
+    PROF_ARRAY(struct trip) others;
+    bool failed;
 };
 
 /* Where no range separates iterations, the result of one step and the input of the next look like a
@@ -95,8 +103,11 @@ static void see_upload(const struct prof_judge *judge, struct trips *trips,
     if (same) {
         count_upload(&of->same, step, shape->bytes);
     } else {
-        of->other = trips->shapes[down->shape].other = true;
-        count_upload(&trips->other, step, shape->bytes + down->bytes);
+        struct trip *trip = prof_array_add(&trips->others);
+        trips->failed |= !trip;
+        if (trip)
+            *trip = (struct trip){down->shape, op->shape, step, shape->bytes + down->bytes};
+        count_upload(&of->other, step, shape->bytes);
     }
     down->used = true;
 }
@@ -131,7 +142,13 @@ static bool find_trips(const struct prof_judge *judge, struct trips *trips)
         else if (prof_is_upload(shape) && shape->bytes >= LEAST_UP)
             see_upload(judge, trips, op, shape);
     }
-    return trips->shapes != NULL;
+    return trips->shapes && !trips->failed;
+}
+
+static void free_trips(struct trips *trips)
+{
+    free(trips->shapes);
+    prof_array_free(&trips->others);
 }
 
 static const struct trip_shape *trip_shape(const struct prof_judge *judge,
@@ -142,7 +159,12 @@ static const struct trip_shape *trip_shape(const struct prof_judge *judge,
 }
 
 /* Uploads with which iterations also begin, before anything came back, bring new data: results that
- * came in between have their size, but are not what goes up. */
+ * came in between are not what goes up. */
+static bool brings_new_data(const struct trip_shape *of, const struct uploads *trips)
+{
+    return 2 * of->fresh.iterations >= trips->iterations;
+}
+
 static struct uploads sum_same(const struct prof_judge *judge, const struct trips *trips,
                                struct prof_copies *sums)
 {
@@ -151,7 +173,7 @@ static struct uploads sum_same(const struct prof_judge *judge, const struct trip
     *sums = (struct prof_copies){0};
     for (size_t at = 0; (shape = prof_next_shape(judge, &at));) {
         const struct trip_shape *of = trip_shape(judge, trips, shape);
-        if (!of->same.count || 2 * of->fresh.iterations >= of->same.iterations)
+        if (!of->same.count || brings_new_data(of, &of->same))
             continue;
         all.count += of->same.count;
         all.bytes += of->same.bytes;
@@ -162,14 +184,24 @@ static struct uploads sum_same(const struct prof_judge *judge, const struct trip
     return all;
 }
 
-static void sum_others(const struct prof_judge *judge, const struct trips *trips,
-                       struct prof_copies *sums)
+static struct uploads sum_others(const struct prof_judge *judge, struct trips *trips,
+                                 struct prof_copies *sums)
 {
     const struct prof_shape *shape;
+    struct uploads all = {0};
     *sums = (struct prof_copies){0};
+    for (size_t i = 0; i < trips->others.count; i++) {
+        const struct trip *trip = &trips->others.data[i];
+        struct trip_shape *of = &trips->shapes[trip->up];
+        if (brings_new_data(of, &of->other))
+            continue;
+        of->in_trip = trips->shapes[trip->down].in_trip = true;
+        count_upload(&all, trip->step, trip->bytes);
+    }
     for (size_t at = 0; (shape = prof_next_shape(judge, &at));)
-        if (trip_shape(judge, trips, shape)->other)
+        if (trip_shape(judge, trips, shape)->in_trip)
             prof_copies_add(judge, sums, shape);
+    return all;
 }
 
 /* Idle time behind uploads that the host waits for: without the trip it launches what follows while
@@ -180,7 +212,7 @@ static void claim_waits_behind(struct prof_judge *judge, struct prof_draft *draf
     const struct prof_shape *shape;
     struct prof_copies sums = {0};
     for (size_t at = 0; (shape = prof_next_shape(judge, &at));)
-        if (trip_shape(judge, trips, shape)->other && shape->waits && prof_is_upload(shape))
+        if (trip_shape(judge, trips, shape)->in_trip && shape->waits && prof_is_upload(shape))
             prof_copies_add(judge, &sums, shape);
     struct prof_copies behind = {0};
     memcpy(behind.after, sums.after, sizeof behind.after);
@@ -221,6 +253,7 @@ static void repeated_upload(struct prof_judge *judge)
     struct trips trips;
     struct prof_copies sums;
     if (!find_trips(judge, &trips)) {
+        free_trips(&trips);
         judge->failed = true;
         return;
     }
@@ -240,7 +273,7 @@ static void repeated_upload(struct prof_judge *judge)
                         "then. If the host only read them, the device still has them.");
         prof_places(judge, draft, &sums.spots);
     }
-    free(trips.shapes);
+    free_trips(&trips);
 }
 
 static void host_round_trip(struct prof_judge *judge)
@@ -248,14 +281,15 @@ static void host_round_trip(struct prof_judge *judge)
     struct trips trips;
     struct prof_copies sums;
     if (!find_trips(judge, &trips)) {
+        free_trips(&trips);
         judge->failed = true;
         return;
     }
-    if (prof_in_loop(judge, trips.other.count, trips.other.iterations) && judge->device->kernels) {
-        sum_others(judge, &trips, &sums);
+    const struct uploads other = sum_others(judge, &trips, &sums);
+    if (prof_in_loop(judge, other.count, other.iterations) && judge->device->kernels) {
         struct prof_draft *draft = prof_found(judge, judge->facts->step_name ? 0.8 : 0.4);
-        prof_numbers(draft, {"trips", (double)trips.other.count},
-                     {"bytes", (double)trips.other.bytes}, {"memcpy_ns", (double)sums.sum_ns});
+        prof_numbers(draft, {"trips", (double)other.count}, {"bytes", (double)other.bytes},
+                     {"memcpy_ns", (double)sums.sum_ns});
         prof_copies_claim(judge, draft, &sums, 1);
         prof_copies_claim_around(judge, draft, "idle_until_then_ns", &sums, false, 1);
         prof_claim(judge, draft, "idle_launch_after_ns", PROF_SLICE_LAUNCH, sums.catch_up_ns);
@@ -267,7 +301,7 @@ static void host_round_trip(struct prof_judge *judge)
         prof_say(draft, "; {memcpy_ns} of copying, {host_ns} of the host's own time in between.");
         prof_places(judge, draft, &sums.spots);
     }
-    free(trips.shapes);
+    free_trips(&trips);
 }
 
 /* ---- registry -------------------------------------------------------------------------------- */
@@ -308,7 +342,8 @@ const struct prof_rule prof_rules_round_trip[] = {
                   "At least three times, and in half of the steps, a copy to the host of 4 KiB or "
                   "more is followed in the same step by a copy to the device of another size, or "
                   "of the "
-                  "same size when the host had time to change the data.",
+                  "same size when the host had time to change the data; not where half of those "
+                  "steps begin with such an upload before anything came.",
               .why = "Work that sits between two kernels on the host costs the way down, the way "
                      "up and the host's slower memory, and the device waits meanwhile.",
               .fix = "Do the part in between on the device, or move all of the work to "

@@ -350,10 +350,11 @@ const struct prof_rule prof_rules_transfer[] = {
     {.page =
          {.id = "scalar-readback",
           .title = "Small values read back to decide what to do next",
-          .fires = "At least ten D2H memcpys of at most 64 bytes, two or more a step (in Python "
-                   "one), whose call waits or that the host waits for next. So it does for one "
-                   "that XLA makes on a thread that only copies, where the program launches "
-                   "nothing until it is done.",
+          .fires =
+              "At least ten D2H memcpys or maps of at most 64 bytes, two or more a step (in Python "
+              "one), whose call waits or that the host waits for next. So it does for one "
+              "that XLA makes on a thread that only copies, where the program launches "
+              "nothing until it is done.",
           .why = "The host learns of the value only after all queued work, decides, and launches "
                  "anew: the device is idle for the whole way to the host and back.",
           .fix = "Decide on the device, or read the value back every k-th iteration "
@@ -510,7 +511,9 @@ static bool prof_is_link_copy(const struct prof_shape *shape)
 
 bool prof_is_scalar_readback(const struct prof_shape *shape)
 {
-    return prof_is_download(shape) && shape->bytes >= 0 && shape->bytes <= PROF_SCALAR_BYTES;
+    bool mapped = prof_is_copy(shape) && shape->copy_kind == WIRE_COPY_MAP && shape->waits;
+    return (prof_is_download(shape) || mapped) && shape->bytes >= 0 &&
+           shape->bytes <= PROF_SCALAR_BYTES;
 }
 
 static bool prof_is_awaited(const struct prof_shape *shape)

@@ -1,5 +1,6 @@
-/* Where the host's processors are the device: what the host does and what the device does slow each
- * other, and what one processor is enough for leaves the others free. */
+/* Faults of OpenCL programs. Where the host's processors are the device, what the host does and
+ * what the device does slow each other, and what one processor is enough for leaves the others
+ * free. */
 #include <string.h>
 
 #include "tests/check_main.h"
@@ -220,6 +221,133 @@ START_TEST(a_row_of_short_kernels_starts_each)
 }
 END_TEST
 
-CHECK_MAIN("host_device", kernels_that_the_host_slows_are_in_the_bound, brief_items_make_a_chain,
-           memcpys_run_beside_kernels_that_leave_a_processor, threads_in_turn_work_side_by_side,
-           a_launch_behind_a_build_is_the_builds, a_row_of_short_kernels_starts_each)
+/* A program is built again in every third step, for what a cache of one forgot. 1: in the first
+ * three of forty only. */
+START_TEST(what_is_built_again_now_and_then_is_in_the_loop)
+{
+    for (int which = 0; which < 2; which++) {
+        struct scene s;
+        scene_open(&s, "opencl", "cpu");
+        int config = scene_config(&s, "smoothed", 64, 64, 0);
+        for (int i = 0; i < STEPS; i++) {
+            scene_push(&s, "step");
+            if (which ? i < 4 : i % 3 == 0)
+                scene_call(&s, "clBuildProgram", 2000 * US);
+            scene_kernel(&s, 0, config, FAST);
+            scene_sync(&s);
+            scene_pop(&s);
+        }
+        struct judged j = judge(&s);
+        const struct prof_finding *finding = finding_of(&j.findings, "compile-in-loop");
+        ck_assert_int_eq(finding != NULL, which == 0);
+        ck_assert(!finding || finding->severity > PROF_SEVERITY_INFO);
+        done(&j);
+    }
+}
+END_TEST
+
+/* 16 bytes an element are set to zero. 0: a kernel with an item for each follows; 1: one with
+ * fewer; 2: one in another queue. */
+START_TEST(a_memset_that_a_kernel_writes_over)
+{
+    static const int64_t blocks[] = {1024, 100, 1024};
+    struct scene s;
+    scene_open(&s, "opencl", "gpu");
+    int config = scene_config(&s, "unproject", blocks[_i], 256, 0);
+    for (int i = 0; i < STEPS; i++) {
+        scene_push(&s, "step");
+        scene_fill(&s, 0, 1024 * 256 * 16, 300 * US);
+        scene_kernel(&s, _i == 2, config, FAST);
+        scene_sync(&s);
+        scene_pop(&s);
+    }
+    struct judged j = judge(&s);
+    const struct prof_finding *finding = finding_of(&j.findings, "dead-memset");
+    ck_assert_int_eq(finding != NULL, _i == 0);
+    if (finding) {
+        ck_assert_int_gt(finding->severity, PROF_SEVERITY_INFO);
+        ck_assert_ptr_nonnull(strstr(finding->seen, "by a kernel with a thread for each element"));
+    }
+    done(&j);
+}
+END_TEST
+
+/* A number is read by a map of four bytes that the host waits for. 1: it does not wait. */
+START_TEST(a_number_that_is_mapped_is_read_back)
+{
+    struct scene s;
+    scene_open(&s, "opencl", "cpu");
+    int config = scene_config(&s, "pick", 64, 64, 0);
+    for (int i = 0; i < STEPS; i++) {
+        scene_push(&s, "step");
+        for (int k = 0; k < 8; k++) {
+            scene_kernel(&s, 0, config, 25 * US);
+            scene_copy(&s, 0, SCENE_DOWN, SCENE_PAGEABLE, 4, 100, _i == 0);
+        }
+        scene_sync(&s);
+        scene_pop(&s);
+    }
+    scene_sql(&s, "UPDATE transfer SET kind = 11");
+    struct judged j = judge(&s);
+    ck_assert_int_eq(finding_of(&j.findings, "scalar-readback") != NULL, _i == 0);
+    done(&j);
+}
+END_TEST
+
+/* Of a launch of one item whose group the runtime chooses, the grid is small; side by side with
+ * those of another queue it may fill the device. */
+START_TEST(one_item_is_a_small_grid)
+{
+    struct scene s;
+    scene_open(&s, "opencl", "cpu");
+    int config = scene_config(&s, "darkness", 1, 1, 0);
+    scene_sql(&s, "UPDATE launch_config SET block_x = NULL, block_y = NULL, block_z = NULL");
+    for (int i = 0; i < STEPS; i++) {
+        scene_push(&s, "step");
+        for (int queue = 0; queue <= _i; queue++)
+            scene_kernel(&s, queue, config, FAST);
+        scene_sync(&s);
+        scene_pop(&s);
+    }
+    struct judged j = judge(&s);
+    ck_assert_int_eq(finding_of(&j.findings, "small-grid") != NULL, _i == 0);
+    done(&j);
+}
+END_TEST
+
+/* Pieces of one size go up, are computed and come down, with work of the host in between: what goes
+ * up is not what came. 1: the kernel's data come down first, are worked on and go up. */
+START_TEST(pieces_are_no_round_trip)
+{
+    struct scene s;
+    scene_open(&s, "opencl", "gpu");
+    int config = scene_config(&s, "recursion", 1320, 256, 0);
+    for (int i = 0; i < STEPS; i++) {
+        scene_push(&s, "step");
+        for (int k = 0; k < 4; k++) {
+            scene_host(&s, 300 * US);
+            if (_i == 0)
+                scene_copy(&s, 0, SCENE_UP, SCENE_PAGEABLE, 1 << 20, 100 * US, true);
+            scene_kernel(&s, 0, config, FAST);
+            scene_copy(&s, 0, SCENE_DOWN, SCENE_PAGEABLE, 1 << 20, 100 * US, true);
+            scene_host(&s, 300 * US);
+            if (_i == 1)
+                scene_copy(&s, 0, SCENE_UP, SCENE_PAGEABLE, 1 << 20, 100 * US, true);
+        }
+        scene_pop(&s);
+    }
+    struct judged j = judge(&s);
+    ck_assert_int_eq(finding_of(&j.findings, "host-round-trip") != NULL, _i == 1);
+    ck_assert(_i == 1 || finding_of(&j.findings, "blocking-copy"));
+    done(&j);
+}
+END_TEST
+
+CHECK_MAIN_LOOPS("opencl", {kernels_that_the_host_slows_are_in_the_bound, 1},
+                 {brief_items_make_a_chain, 1},
+                 {memcpys_run_beside_kernels_that_leave_a_processor, 1},
+                 {threads_in_turn_work_side_by_side, 1}, {a_launch_behind_a_build_is_the_builds, 1},
+                 {a_row_of_short_kernels_starts_each, 1},
+                 {what_is_built_again_now_and_then_is_in_the_loop, 1},
+                 {a_memset_that_a_kernel_writes_over, 3}, {a_number_that_is_mapped_is_read_back, 2},
+                 {one_item_is_a_small_grid, 2}, {pieces_are_no_round_trip, 2})
