@@ -2,10 +2,9 @@
  * judged by, as bench/torch_faults.py for PyTorch.
  *   bench_opencl_faults NAME bad|fixed       bench_opencl_faults --list
  * Names that begin with t_ and s_ are the programs that rules may be tuned on (s_ was scored
- * first; likewise u_, z_ and y_, opencl_faults_u.c and alike), v_ (opencl_faults_v.c) and r_
- * (opencl_faults_r.c) those that are scored only. Each iteration is an NVTX range "step" but where
- * the program has phases; the last line is "step N ns", the mean. Labels:
- * tests/diagnosis/unseen.tsv. */
+ * first; likewise u_, z_, y_ and r_, opencl_faults_u.c and alike), v_ (opencl_faults_v.c) those
+ * that are scored only. Each iteration is an NVTX range "step" but where the program has phases;
+ * the last line is "step N ns", the mean. Labels: tests/diagnosis/unseen.tsv. */
 #include <math.h>
 #include <pthread.h>
 #include <stdint.h>

@@ -1,8 +1,7 @@
 /* Set r of opencl_faults: other computations again, several kernels long
  * (opencl_faults_r_kernels.c) and of sizes that change. Written and labelled without a look at the
- * rules, to be scored only. As in sets z and y, both forms of a pair end with the same bytes in
- * `outcome`, whose hash is printed.
- */
+ * rules; scored once, tuned on since. As in sets z and y, both forms of a pair end with the same
+ * bytes in `outcome`, whose hash is printed. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
