@@ -202,6 +202,9 @@ struct prof_finding {
      * about something other than time. */
     int64_t bound_ns;
     double bound_share; /* of the window; NaN likewise */
+    int64_t slowed_ns;  /* the part of bound_ns, and of alone_ns, by which kernels of the host's
+                           processors are slower than the fastest of their kind: fixing it may not
+                           save that part */
     /* The same where nothing else is fixed: remedies of the same time overlap, and bound_ns leaves
      * what another finding was given already. At least bound_ns; these do not add up. */
     int64_t alone_ns;

@@ -53,13 +53,15 @@ const struct prof_rule_page *prof_rule_find(const char *id)
 struct purse {
     int64_t (*slices)[PROF_SLICES]; /* by device */
     int64_t *kernels;               /* of the time alone, by shape */
+    int64_t *slowed;                /* by device: paid for kernels that the host slows */
 };
 
 static bool open_purse(struct purse *purse, const struct prof_facts *f)
 {
     purse->slices = calloc(f->devices.count + 1, sizeof *purse->slices);
     purse->kernels = calloc(f->shapes.count + 1, sizeof *purse->kernels);
-    if (!purse->slices || !purse->kernels)
+    purse->slowed = calloc(f->devices.count + 1, sizeof *purse->slowed);
+    if (!purse->slices || !purse->kernels || !purse->slowed)
         return false;
     for (size_t i = 0; i < f->devices.count; i++)
         memcpy(purse->slices[i], f->devices.data[i].slice_ns, sizeof purse->slices[i]);
@@ -72,6 +74,7 @@ static void close_purse(struct purse *purse)
 {
     free(purse->slices);
     free(purse->kernels);
+    free(purse->slowed);
 }
 
 /* What a draft is paid, and of it the time in which the device waits for the host; for kernels that
@@ -93,38 +96,58 @@ static struct payment pay(const struct prof_draft *draft, struct purse *purse)
         *kernel = draft->least.data[i].ns;
     }
     for (int i = 0; i < PROF_SLICES; i++) {
-        int64_t saved = i == PROF_SLICE_KERNEL && !draft->slowed ? kernels : 0;
-        int64_t part = prof_min(draft->claims[i] + saved, left[i]);
+        int64_t claim = draft->claims[i] + (i == PROF_SLICE_KERNEL ? kernels : 0);
+        int64_t part = prof_min(claim, left[i]);
         left[i] -= part;
         payment.paid += part;
         payment.waiting += i >= PROF_SLICE_SYNC ? part : 0;
     }
-    if (draft->slowed) {
-        payment.slowed = prof_min(prof_min(kernels, left[PROF_SLICE_KERNEL]), payment.paid);
-        left[PROF_SLICE_KERNEL] -= payment.slowed;
-    }
     return payment;
 }
 
-static int64_t kernels_worth(const struct prof_draft *draft, const struct prof_facts *f)
+/* What kernels are slowed by is paid once for a device, and to a draft no more than it was paid. */
+static int64_t pay_slowed(const struct prof_draft *draft, struct purse *purse, int64_t paid)
 {
-    int64_t left = f->devices.data[draft->device].slice_ns[PROF_SLICE_KERNEL], sum = 0;
-    for (size_t i = 0; i < draft->least.count; i++)
-        sum += f->shapes.data[draft->least.data[i].shape].alone_ns - draft->least.data[i].ns;
-    return prof_min(sum, left - draft->claims[PROF_SLICE_KERNEL]);
+    int64_t *left = &purse->slices[draft->device][PROF_SLICE_KERNEL];
+    int64_t part =
+        prof_min(draft->slowed_ns, draft->slowed_in_all_ns - purse->slowed[draft->device]);
+    part = prof_max(prof_min(part, prof_min(*left, paid)), 0);
+    *left -= part;
+    purse->slowed[draft->device] += part;
+    return part;
+}
+
+/* In the order of the registry; but what kernels are slowed by comes behind all that blames kernels
+ * themselves, and only before hints. */
+static void pay_all(const struct prof_judge *judge, struct purse *purse, struct payment *payments)
+{
+    for (int round = 0; round < 3; round++) {
+        for (size_t i = 0; i < judge->drafts.count; i++) {
+            const struct prof_draft *draft = &judge->drafts.data[i];
+            bool last = judge->slowed && draft->finding.confidence <= HINT;
+            if (draft->about_memory)
+                continue;
+            if (round == 1 && !last)
+                payments[i].slowed = pay_slowed(draft, purse, payments[i].paid);
+            else if (round == (last ? 2 : 0))
+                payments[i] = pay(draft, purse);
+        }
+    }
 }
 
 /* What the draft would be paid if it was the only one: all of its claims and what it saves of
  * kernels, which becomes a term of its bound here. */
 static int64_t worth(struct prof_draft *draft, const struct prof_facts *f)
 {
-    int64_t sum = 0, kernels = draft->slowed ? 0 : kernels_worth(draft, f);
+    const int64_t *slices = f->devices.data[draft->device].slice_ns;
+    int64_t sum = 0, kernels = 0;
+    for (size_t i = 0; i < draft->least.count; i++)
+        kernels += f->shapes.data[draft->least.data[i].shape].alone_ns - draft->least.data[i].ns;
+    kernels = prof_min(kernels, slices[PROF_SLICE_KERNEL] - draft->claims[PROF_SLICE_KERNEL]);
     if (kernels > 0)
         prof_term(draft, "saved_kernel_ns", kernels, 1);
     for (int i = 0; i < PROF_SLICES; i++)
         sum += draft->claims[i];
-    if (draft->slowed)
-        prof_term(draft, "slowed_kernel_ns", prof_min(kernels_worth(draft, f), sum), 1);
     return sum + kernels;
 }
 
@@ -179,7 +202,7 @@ static bool replay_all(struct prof_judge *judge)
     bool honest = ok && span > 0 && fabs((double)base - span) <= HONEST * span;
     for (size_t i = 0; honest && ok && i < judge->drafts.count; i++) {
         struct prof_draft *draft = &judge->drafts.data[i];
-        if (!draft->has_edit && (draft->slowed || !edit_kernels(draft, judge->facts, ops)))
+        if (!draft->has_edit && !edit_kernels(draft, judge->facts, ops))
             continue;
         if (!draft->has_edit)
             draft->edit.ops = ops;
@@ -335,22 +358,20 @@ static void leave_recording_out(struct prof_draft *draft, struct payment payment
 static void add_slowed(struct prof_draft *draft, int64_t slowed, const struct prof_facts *f)
 {
     struct prof_finding *finding = &draft->finding;
-    int64_t window = f->phases.time_ns, own = finding->bound_ns;
-    int64_t alone = prof_min(kernels_worth(draft, f), finding->alone_ns);
-    if (!draft->slowed || alone <= 0)
+    double window = (double)f->phases.time_ns, own = (double)finding->bound_ns;
+    if (slowed <= 0 || own <= 0 || window <= 0)
         return;
-    slowed = slowed > 0 && own > 0 ? prof_min(slowed, alone) : 0;
-    double more = slowed ? (double)(own + slowed) / (double)own : 1;
-    if (alone > slowed)
-        prof_term(draft, PROF_NUMBER_ELSEWHERE, alone - slowed, -1);
+    double more = (own + (double)slowed) / own;
+    prof_term(draft, "slowed_kernel_ns", slowed, 1);
+    finding->slowed_ns = slowed;
     finding->bound_ns += slowed;
-    finding->alone_ns += alone;
+    finding->alone_ns += slowed;
+    finding->bound_share = (double)finding->bound_ns / window;
+    finding->alone_share = (double)finding->alone_ns / window;
     if (finding->net_min_ns != PROF_UNKNOWN) {
-        finding->net_min_ns += slowed;
-        finding->net_max_ns += slowed;
+        finding->net_min_ns = (int64_t)((double)finding->net_min_ns * more);
+        finding->net_max_ns = (int64_t)((double)finding->net_max_ns * more);
     }
-    finding->bound_share = window > 0 ? (double)finding->bound_ns / (double)window : 0;
-    finding->alone_share = window > 0 ? (double)finding->alone_ns / (double)window : 0;
     finding->typical_ns = (int64_t)((double)finding->typical_ns * more);
     finding->confidence /= more;
 }
@@ -363,7 +384,10 @@ static bool publish(struct prof_judge *judge, struct prof_findings *result)
     int64_t wall = prof_facts_window_ns(f), typical = 0;
     struct purse purse;
     struct prof_recording_delay *recorded = calloc(f->devices.count + 1, sizeof *recorded);
-    bool ok = open_purse(&purse, f) && recorded;
+    struct payment *payments = calloc(judge->drafts.count + 1, sizeof *payments);
+    bool ok = open_purse(&purse, f) && recorded && payments;
+    if (ok)
+        pay_all(judge, &purse, payments);
     for (uint32_t d = 0; ok && d < f->devices.count; d++)
         prof_recorded_on(judge, d, &recorded[d]);
     struct prof_finding *rows =
@@ -387,14 +411,14 @@ static bool publish(struct prof_judge *judge, struct prof_findings *result)
             finding->hint = draft->most == PROF_SEVERITY_INFO;
             finding->phases = 1;
         } else {
-            struct payment payment = pay(draft, &purse);
-            price(draft, payment.paid, f, wall + (other ? other->bound_ns : 0));
+            struct payment payment = payments[i];
+            int64_t most = wall + (other ? other->bound_ns : 0);
+            price(draft, payment.paid, f, most);
             struct made made =
                 made_by_recording(&f->devices.data[draft->device], &recorded[draft->device]);
             if (f->phase->overhead.source != PROF_OVERHEAD_UNKNOWN && !f->phase->overhead.in_part)
                 set_net_bound(finding, payment, &made);
             leave_recording_out(draft, payment, &made);
-            add_slowed(draft, prof_min(payment.slowed, wall - finding->bound_ns), f);
             if (finding->confidence <= HINT ||
                 (finding->names_no_cause && finding->bound_ns < finding->alone_ns / 2))
                 draft->most = PROF_SEVERITY_INFO;
@@ -405,6 +429,7 @@ static bool publish(struct prof_judge *judge, struct prof_findings *result)
             /* A hint explains, also where others were paid for the same time. */
             if ((finding->hint ? finding->alone_ns : finding->bound_ns) <= 0)
                 continue;
+            add_slowed(draft, prof_min(payment.slowed, most - finding->bound_ns), f);
         }
         add_finding(result, finding, &wall);
     }
@@ -415,6 +440,7 @@ static bool publish(struct prof_judge *judge, struct prof_findings *result)
     }
     result->typical_ns += typical;
     free(recorded);
+    free(payments);
     close_purse(&purse);
     return ok;
 }
@@ -438,7 +464,7 @@ static void ask_all(struct prof_judge *judge)
             size_t before = judge->drafts.count;
             if (rule->per_capture || judge->device->kernels || judge->device->copies)
                 rule->judge(judge);
-            for (size_t k = before; !rule->per_capture && k < judge->drafts.count; k++)
+            for (size_t k = before; rule->slows_kernels && k < judge->drafts.count; k++)
                 prof_claim_slowed(judge, &judge->drafts.data[k]);
             if (rule->advice && judge->drafts.count > before)
                 prof_advise(judge, &judge->drafts.data[before], rule->advice);
@@ -616,7 +642,7 @@ static void add_predictions(struct prof_findings *result)
         const struct prof_phase_row *phase = &result->phases[row->phase];
         double times = phase->iterations > 0 ? (double)phase->iterations : 1;
         double before = (double)phase->analysed_ns / times;
-        double most = (double)prof_max(row->bound_ns, row->alone_ns) / times;
+        double most = (double)(prof_max(row->bound_ns, row->alone_ns) - row->slowed_ns) / times;
         double saved = fmin((double)row->whatif_ns / times, most);
         if (row->bound_ns == PROF_UNKNOWN || row->whatif_ns == PROF_UNKNOWN ||
             saved < WORTH_PREDICTING * before ||

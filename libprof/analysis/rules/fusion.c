@@ -55,9 +55,11 @@ static bool has_brief_threads(const struct prof_judge *judge, const struct prof_
 static bool has_brief_items(const struct prof_judge *judge, const struct prof_shape *shape)
 {
     const struct prof_device *device = judge->device->device;
-    if (!prof_is_host(judge) || device->units <= 0)
+    const struct prof_config *config = shape->config;
+    if (!prof_is_host(judge) || device->units <= 0 || config->shared_static > 0 ||
+        config->shared_dynamic > 0 || prof_name_is_library(config->name))
         return false;
-    double items = (double)prof_config_items(shape->config);
+    double items = (double)prof_config_items(config);
     return (double)shape->sum_ns * (double)device->units < (double)shape->count * items * ITEM_NS;
 }
 
@@ -85,8 +87,8 @@ static struct kernel_class *classify(struct prof_judge *judge)
         bool product = prof_name_is_matmul(name) || prof_name_is_convolution(name);
         bool brief = isnan(intensity) && !product && shape->sum_ns / shape->count < SHORT_NS;
         bool named = isnan(intensity) && prof_name_is_streaming(name);
-        bool light =
-            isnan(intensity) && (has_brief_threads(judge, shape) || has_brief_items(judge, shape));
+        bool light = isnan(intensity) && !product &&
+                     (has_brief_threads(judge, shape) || has_brief_items(judge, shape));
         classes[shape - f->shapes.data] = (struct kernel_class){.fusible = low     ? BY_WORK
                                                                            : brief ? BY_LENGTH
                                                                            : named ? BY_NAME
@@ -431,7 +433,8 @@ const struct prof_rule prof_rules_fusion[] = {
               "a framework's kernels for elementwise work, reductions, norms, softmax and "
               "copies; or the program's own, with equally many threads that share no memory, "
               "have 32 registers at most and live for less than 10 us; on the host's processors "
-              "with equally many work-items that take one less than 1 ns. Not products of "
+              "with equally many work-items that share no memory and each take a processor less "
+              "than 2.5 ns. Not products of "
               "matrices, "
               "nor what PyTorch's compiler, or XLA in a graph, left in several kernels. "
               "Also a softmax of 20 us or more between two "

@@ -464,39 +464,40 @@ const struct prof_rule prof_rules_host[] = {
               .limits = "None known.",
               .needs = "API calls"},
      .judge = host_alloc_in_loop},
-    {.page = {.id = "compile-in-loop",
-              .title = "Code compiled or loaded while the program runs in its loop",
-              .fires =
-                  "Three calls or more that compile, load modules or instantiate graphs in the "
-                  "iterations, one in every second iteration or more; or in five iterations and "
-                  "a tenth of them, where the device is idle for 5 % of the time meanwhile. What "
-                  "XLA does to compile a "
-                  "function (its NVTX range XlaCompile) is one, with the kernels that it tries "
-                  "meanwhile; so is what torch.compile does, recorded by --pytorch.",
-              .why = "Compiling takes milliseconds to seconds; loading code waits for the device.",
-              .fix = "Build before the loop, and ship device code instead of PTX or "
-                     "source.",
-              .cuda = "nvcc -gencode arch=compute_90,code=sm_90 (of your device); "
-                      "CUDA_MODULE_LOADING=EAGER in the environment; cudaGraphExecUpdate "
-                      "instead of cudaGraphInstantiate again.",
-              .opencl = "clBuildProgram once, and keep the kernels; "
-                        "clCreateProgramWithBinary from saved CL_PROGRAM_BINARIES.",
-              .pytorch = "Run every shape once before the loop; pad, or "
-                         "torch._dynamo.mark_dynamic(tensor, dim), so that torch.compile "
-                         "does not compile again: TORCH_LOGS=recompiles says why it does.",
-              .jax = "jax.jit outside the loop, of one function object; pad the arguments to one "
-                     "shape, or to a few; static_argnums only for arguments of few values, as "
-                     "each new value compiles again: JAX_LOG_COMPILES=1 says when it does, "
-                     "JAX_EXPLAIN_CACHE_MISSES=1 why.",
-              .bound =
-                  "Idle time of the device in those calls, and in the launches that follow them "
-                  "in the same gap: a runtime may compile or load only there. Where XLA or "
-                  "torch.compile compiles also the host's own work in these gaps, which "
-                  "traces what is compiled, at most as much again.",
-              .limits = "Lazy loading inside a launch shows as a long launch, not here; what other "
-                        "libraries compile without an API call or such a range, as the host's own "
-                        "work.",
-              .needs = "API calls; XLA's NVTX ranges; --pytorch"},
+    {.page =
+         {.id = "compile-in-loop",
+          .title = "Code compiled or loaded while the program runs in its loop",
+          .fires = "Three calls or more that compile, load modules or instantiate graphs in the "
+                   "iterations, one in every second iteration or more; or in five iterations and "
+                   "a tenth of them, where the device is idle for 5 % of the time meanwhile. What "
+                   "XLA does to compile a "
+                   "function (its NVTX range XlaCompile) is one, with the kernels that it tries "
+                   "meanwhile; so is what torch.compile does, recorded by --pytorch.",
+          .why = "Compiling takes milliseconds to seconds; loading code waits for the device.",
+          .fix = "Build before the loop, and ship device code instead of PTX or "
+                 "source.",
+          .cuda = "nvcc -gencode arch=compute_90,code=sm_90 (of your device); "
+                  "CUDA_MODULE_LOADING=EAGER in the environment; cudaGraphExecUpdate "
+                  "instead of cudaGraphInstantiate again.",
+          .opencl = "clBuildProgram once, and keep the kernels; "
+                    "clCreateProgramWithBinary from saved CL_PROGRAM_BINARIES.",
+          .pytorch = "Run every shape once before the loop; pad, or "
+                     "torch._dynamo.mark_dynamic(tensor, dim), so that torch.compile "
+                     "does not compile again: TORCH_LOGS=recompiles says why it does.",
+          .jax = "jax.jit outside the loop, of one function object; pad the arguments to one "
+                 "shape, or to a few; static_argnums only for arguments of few values, as "
+                 "each new value compiles again: JAX_LOG_COMPILES=1 says when it does, "
+                 "JAX_EXPLAIN_CACHE_MISSES=1 why.",
+          .bound =
+              "Idle time of the device in those calls, and in the launches that follow them "
+              "in the same gap: a runtime may compile or load only there. Where XLA or "
+              "torch.compile compiles, also the host's own work in these gaps (tracing), up to as "
+              "much again.",
+          .limits = "Lazy loading inside a launch shows as a long launch, not here; what other "
+                    "libraries compile without an API call or such a range, as the host's own "
+                    "work.",
+          .needs = "API calls; XLA's NVTX ranges; --pytorch"},
+     .slows_kernels = true,
      .judge = compile_in_loop},
     {.page = {.id = "one-off-cost",
               .title = "Start-up dominates this run",
@@ -548,6 +549,7 @@ const struct prof_rule prof_rules_host[] = {
               .limits = "A service that waits for requests is idle by design; where NVTX ranges "
                         "mark its requests, the finding says that the device is idle between them.",
               .needs = "kernels with their calls"},
+     .slows_kernels = true,
      .advice = PROF_ADVICE_HOST,
      .judge = host_starvation},
     {.judge = NULL},

@@ -245,7 +245,8 @@ static double *slowed_parts(const struct prof_facts *f)
     enum prof_op_kind kind;
     while (parts && (op = prof_facts_next_in_phase(f, &walk, &kind))) {
         const struct prof_device_facts *device = &f->devices.data[f->shapes.data[op->shape].device];
-        if (kind != PROF_OP_KERNEL || !prof_device_is_host(device->device))
+        if (kind != PROF_OP_KERNEL || !prof_device_is_host(device->device) ||
+            !prof_facts_has(f, op->start))
             continue;
         struct timed_kernel *slot = prof_array_add(&kernels);
         if (!slot) {
@@ -277,22 +278,19 @@ void prof_claim_slowed(struct prof_judge *judge, struct prof_draft *draft)
 {
     const struct prof_facts *f = judge->facts;
     const struct prof_shape *shape;
-    double beside = 0, slowed = 0;
-    if (judge->failed || !prof_is_host(judge) || draft->about_memory || draft->least.count)
+    int64_t beside = 0;
+    double slowed = 0;
+    if (judge->failed || !prof_is_host(judge))
         return;
     if (!judge->slowed)
         judge->slowed = slowed_parts(f);
     judge->failed |= !judge->slowed;
-    for (int i = 0; i < PROF_SLICES; i++)
-        beside += i == PROF_SLICE_KERNEL || i == PROF_SLICE_BOTH ? 0 : (double)draft->claims[i];
     for (size_t at = 0; judge->slowed && (shape = prof_next_shape(judge, &at));)
         slowed += (double)shape->alone_ns * judge->slowed[shape - f->shapes.data];
-    if (beside <= 0 || slowed <= 0)
-        return;
-    for (size_t at = 0; (shape = prof_next_shape(judge, &at));)
-        prof_claim_kernel(judge, draft, shape,
-                          fmin(1, beside / slowed) * judge->slowed[shape - f->shapes.data]);
-    draft->slowed = true;
+    for (int i = 0; i < PROF_SLICES; i++)
+        beside += i == PROF_SLICE_KERNEL || i == PROF_SLICE_BOTH ? 0 : draft->claims[i];
+    draft->slowed_in_all_ns = (int64_t)slowed;
+    draft->slowed_ns = prof_min(draft->slowed_in_all_ns, beside);
 }
 
 void prof_mend(struct prof_draft *draft, struct prof_edit edit)

@@ -26,7 +26,7 @@ struct prof_draft {
     uint32_t device;                     /* index into facts.devices */
     enum prof_severity most;             /* never shown as more than this */
     bool about_memory;                   /* not about time: no claims */
-    bool slowed;                         /* `least` is what prof_claim_slowed claims */
+    int64_t slowed_ns, slowed_in_all_ns; /* see prof_claim_slowed */
     struct prof_edit edit;               /* for the replay */
     bool has_edit;
 };
@@ -65,7 +65,8 @@ enum prof_advice {
 
 struct prof_rule {
     struct prof_rule_page page;
-    bool per_capture; /* judged once, not per device */
+    bool per_capture;   /* judged once, not per device */
+    bool slows_kernels; /* it is about the host or memory, which the kernels of processors share */
     enum prof_advice advice;
     void (*judge)(struct prof_judge *judge);
 };
@@ -112,10 +113,9 @@ void prof_claim(struct prof_judge *judge, struct prof_draft *draft, const char *
  * "saved_kernel_ns". */
 void prof_claim_kernel(struct prof_judge *judge, struct prof_draft *draft,
                        const struct prof_shape *shape, double part);
-/* Where the host's processors are the device: claim what kernels take longer than the fastest tenth
- * of their kind, which may be for what the host does beside them and leaves in their caches, but no
- * more than all that the draft claims in which no kernel runs. Its confidence leaves it out: that
- * part of the bound is likely to stay. A draft that claims kernels is left as it is. */
+/* Where the host's processors are the device, kernels are slower beside what the host does and
+ * behind what it leaves in their caches: claim the time by which they exceed the fastest tenth of
+ * their kind, no more than the draft claims of states in which no kernel runs. */
 void prof_claim_slowed(struct prof_judge *judge, struct prof_draft *draft);
 /* Set same_cause of a draft: the one before it that claims most of the same time. False: out of
  * memory. */

@@ -110,7 +110,8 @@ static double launch_row_length(const struct prof_judge *judge, const struct pro
 
 /* By what part the launches of a row become shorter as one launch of as many blocks; negative where
  * there is no row to gather. */
-static double gathered_gain(const struct prof_judge *judge, const struct prof_shape *shape)
+static double gathered_gain(const struct prof_judge *judge, const struct prof_shape *shape,
+                            int64_t start_ns)
 {
     double row = launch_row_length(judge, shape);
     if (row < ROW)
@@ -123,7 +124,7 @@ static double gathered_gain(const struct prof_judge *judge, const struct prof_sh
         return -1; /* long and filling the device: nothing to gather */
     if (mean > SHORT_NS)
         return gain;
-    double start = fmin((double)prof_kernel_start_ns(judge, PROF_MOST_START_NS) / fmax(mean, 1), 1);
+    double start = fmin((double)start_ns / fmax(mean, 1), 1);
     return fmax(gain, start * (1 - 1 / row)); /* all but one need not start */
 }
 
@@ -136,10 +137,11 @@ static void unbatched_kernels(struct prof_judge *judge)
 {
     const struct prof_shape *shape;
     int64_t kernels = 0, sum_ns = 0, most = 0, idle[PROF_SLICES] = {0};
+    int64_t start_ns = prof_kernel_start_ns(judge, PROF_MOST_START_NS);
     const struct prof_shape *worst = NULL;
     struct prof_spots spots = {0};
     for (size_t at = 0; (shape = prof_next_shape(judge, &at));) {
-        if (gathered_gain(judge, shape) < 0)
+        if (gathered_gain(judge, shape, start_ns) < 0)
             continue;
         kernels += shape->count;
         sum_ns += shape->sum_ns;
@@ -160,7 +162,7 @@ static void unbatched_kernels(struct prof_judge *judge)
     if (blocks)
         prof_numbers(draft, {"blocks", (double)blocks});
     for (size_t at = 0; (shape = prof_next_shape(judge, &at));)
-        prof_claim_kernel(judge, draft, shape, gathered_gain(judge, shape));
+        prof_claim_kernel(judge, draft, shape, gathered_gain(judge, shape, start_ns));
     prof_claim(judge, draft, "idle_launch_ns", PROF_SLICE_LAUNCH, idle[PROF_SLICE_LAUNCH]);
     prof_claim(judge, draft, "idle_queued_ns", PROF_SLICE_DISPATCH, idle[PROF_SLICE_DISPATCH]);
     prof_claim(judge, draft, "idle_host_ns", PROF_SLICE_HOST, idle[PROF_SLICE_HOST]);

@@ -425,6 +425,7 @@ const struct prof_rule prof_rules_memory[] = {
                         "order and size. Whether a kernel writes all of it is not seen, which "
                         "lowers the confidence.",
               .needs = "memcpys and memsets"},
+     .slows_kernels = true,
      .judge = dead_memset},
     {.page = {.id = "memory-leak",
               .title = "Memory that grows with every step",

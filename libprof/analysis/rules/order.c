@@ -71,7 +71,7 @@ static size_t choose_rows_of(struct prof_findings *result, size_t first, size_t 
     int64_t bound = 0, price = 0, typical = 0;
     for (size_t i = first; i < end; i++) {
         bound += rows[i].bound_ns;
-        price += rows[i].hint ? rows[i].alone_ns : rows[i].bound_ns;
+        price += (rows[i].hint ? rows[i].alone_ns : rows[i].bound_ns) - rows[i].slowed_ns;
         typical += rows[i].typical_ns;
     }
     if (share_of(price, window) < INFO && share_of(typical, result->typical_ns) < INFO)
@@ -80,7 +80,7 @@ static size_t choose_rows_of(struct prof_findings *result, size_t first, size_t 
     severity = severity < rows[first].severity ? severity : rows[first].severity;
     double confidence = rows[first].confidence;
     for (size_t i = first; i < end; i++) {
-        int64_t own = rows[i].hint ? rows[i].alone_ns : rows[i].bound_ns;
+        int64_t own = (rows[i].hint ? rows[i].alone_ns : rows[i].bound_ns) - rows[i].slowed_ns;
         if (i > first && share_of(own, window) < INFO)
             continue;
         rows[kept] = rows[i];

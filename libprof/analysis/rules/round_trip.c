@@ -335,6 +335,7 @@ const struct prof_rule prof_rules_round_trip[] = {
           .limits = "On CUDA, and for maps and images, addresses and contents are not recorded: "
                     "that the bytes are the same is concluded from size and time.",
           .needs = "transfers with their calls"},
+     .slows_kernels = true,
      .judge = repeated_upload},
     {.page = {.id = "host-round-trip",
               .title = "Data goes to the host and back within a step",
@@ -364,6 +365,7 @@ const struct prof_rule prof_rules_round_trip[] = {
               .limits = "Where no NVTX range marks the iterations, the result of one step and the "
                         "input of the next look like a trip: confidence is low then.",
               .needs = "transfers with their calls; NVTX ranges help"},
+     .slows_kernels = true,
      .judge = host_round_trip},
     {.judge = NULL},
 };

@@ -283,7 +283,7 @@ static void blocking_copy(struct prof_judge *judge)
         return;
     double part = 1 - (double)prof_steps(judge) / (double)sums.count;
     int64_t kernel = kernels_to_copy_beside(judge);
-    double hidden = sums.alone_ns > kernel ? (double)kernel / (double)sums.alone_ns : 1;
+    double hidden = sums.alone_ns > kernel ? (double)kernel / (double)sums.alone_ns : kernel > 0;
     struct prof_draft *draft = prof_found(judge, 0.7);
     prof_numbers(draft, {"memcpys", (double)sums.count}, {"bytes", (double)sums.bytes},
                  {"memcpy_ns", (double)sums.alone_ns}, {"kernel_ns", (double)kernel},
@@ -296,7 +296,7 @@ static void blocking_copy(struct prof_judge *judge)
         draft,
         ", and launches no kernel meanwhile: the device is idle around them, {avoidable_idle_ns} "
         "more than with one wait per iteration.");
-    if (hidden > 0)
+    if (hidden > 0 && kernel > 0)
         prof_say(draft, " {memcpy_ns} of copying could run beside {kernel_ns} of kernels.");
     if (by_call) /* else waits would have to go */
         prof_mend(draft, (struct prof_edit){.shapes = is_awaited, .no_wait = true});
@@ -376,6 +376,7 @@ const struct prof_rule prof_rules_transfer[] = {
           .limits =
               "perfkit does not see what the value is used for, only that the host waits for it.",
           .needs = "memcpys with their calls"},
+     .slows_kernels = true,
      .advice = PROF_ADVICE_WAITS,
      .judge = scalar_readback},
     {.page = {.id = "small-transfers",
@@ -403,6 +404,7 @@ const struct prof_rule prof_rules_transfer[] = {
                        "and of the idle time around them.",
               .limits = "Whether the pieces could be made at one time is not seen.",
               .needs = "memcpys with their calls"},
+     .slows_kernels = true,
      .judge = small_transfers},
     {.page = {.id = "pageable-copy",
               .title = "Memcpys from and to pageable memory",
@@ -457,9 +459,10 @@ const struct prof_rule prof_rules_transfer[] = {
               "The smaller of their exposed time and the kernels' time, and (1 - steps / memcpys) "
               "of the idle time around their calls and waits and in the launches after them until "
               "work is queued again. Where the host's processors are the device, copies run "
-              "beside kernels with fewer blocks than it has.",
+              "only beside kernels with fewer blocks than there are processors.",
           .limits = "Data that the host needs at once must be waited for.",
           .needs = "memcpys with their calls"},
+     .slows_kernels = true,
      .judge = blocking_copy},
     {.page = {.id = "no-overlap",
               .title = "Memcpys and kernels never run at once",
@@ -486,6 +489,7 @@ const struct prof_rule prof_rules_transfer[] = {
                        "around the copies. Both together at most as long as the copies take.",
               .limits = "Whether the next step's input is known early enough is not seen.",
               .needs = "kernels and transfers"},
+     .slows_kernels = true,
      .judge = no_overlap},
     {.judge = NULL},
 };

@@ -216,7 +216,7 @@ static size_t count_launchers(struct prof_judge *judge, bool processes)
 }
 
 /* Side by side, only one stream's way from kernel to kernel is seen: `part` of them all goes, but
- * no more than `most_ns`. Of one thread's own work and copies nothing does. */
+ * no more than `most_ns`. One thread's own work and copies cannot overlap. */
 static void claim_between(struct prof_judge *judge, struct prof_draft *draft, double part,
                           int64_t most_ns)
 {
@@ -373,6 +373,7 @@ const struct prof_rule prof_rules_wait[] = {
           .limits = "A wait that hides behind the next one costs nothing when it is removed: the "
                     "replayed figure takes that into account.",
           .needs = "API calls and kernels"},
+     .slows_kernels = true,
      .advice = PROF_ADVICE_WAITS,
      .judge = sync_stall},
     {.page =
@@ -398,7 +399,7 @@ const struct prof_rule prof_rules_wait[] = {
           .bound =
               "Kernel time - max(longest stream, sum of time x min(1, blocks / units)), and the "
               "part of the other streams' of the idle time before kernels, at most as much again; "
-              "of the host's work and copies only where several threads launch.",
+              "the host's own work and copies count only where several threads launch.",
           .limits = "Real dependencies between the streams are not seen.",
           .needs = "kernels with configuration, and the device's units"},
      .judge = serial_streams},
