@@ -69,6 +69,7 @@ START_TEST(kernels_that_the_host_slows_are_in_the_bound)
         double own = (double)finding->alone_ns - slowed;
         double all = (double)(slow[i] - FAST) * (double)(STEPS - STEPS / 5);
         ck_assert_double_eq_tol(slowed / (i ? own : all), 1, 0.06);
+        ck_assert_double_eq((double)finding->slowed_ns, slowed);
         ck_assert_double_eq_tol((double)finding->bound_ns * finding->confidence / own, confidence,
                                 0.01);
         ck_assert_double_eq_tol((double)finding->typical_ns * finding->confidence / own, confidence,
@@ -80,6 +81,50 @@ START_TEST(kernels_that_the_host_slows_are_in_the_bound)
     finding = must_find(&gpu, "host-starvation");
     ck_assert_ptr_null(number_named(finding, "slowed_kernel_ns"));
     done(&gpu);
+}
+END_TEST
+
+/* Each of two phases has kernels of one speed: none is slower than the others of its phase. */
+START_TEST(kernels_of_another_phase_are_no_measure)
+{
+    struct scene s;
+    scene_open(&s, "opencl", "cpu");
+    int config = scene_config(&s, "quarter", 1024, 64, 0);
+    for (int i = 0; i < 2 * STEPS; i++) {
+        scene_push(&s, i < STEPS ? "first" : "second");
+        scene_host(&s, 400 * US);
+        scene_kernel(&s, 0, config, i < STEPS ? FAST : 3 * FAST);
+        scene_sync(&s);
+        scene_pop(&s);
+    }
+    struct judged j = judge(&s);
+    ck_assert_uint_eq(j.findings.phase_count, 2);
+    must_find(&j, "host-starvation");
+    for (size_t i = 0; i < j.findings.count; i++)
+        ck_assert_int_eq(j.findings.rows[i].slowed_ns, 0);
+    done(&j);
+}
+END_TEST
+
+/* With few steps the confidence is 0.4: half of it, for kernels that are slower, makes no hint. */
+START_TEST(slower_kernels_make_no_hint)
+{
+    struct scene s;
+    scene_open(&s, "opencl", "cpu");
+    int config = scene_config(&s, "quarter", 1024, 64, 0);
+    for (int i = 0; i < 17; i++) {
+        scene_push(&s, "step");
+        scene_host(&s, 400 * US);
+        scene_kernel(&s, 0, config, i % 4 ? 3 * FAST : FAST);
+        scene_sync(&s);
+        scene_pop(&s);
+    }
+    struct judged j = judge(&s);
+    const struct prof_finding *finding = must_find(&j, "host-starvation");
+    ck_assert_int_gt(finding->slowed_ns, 0);
+    ck_assert(!finding->hint);
+    ck_assert_int_gt(finding->severity, PROF_SEVERITY_INFO);
+    done(&j);
 }
 END_TEST
 
@@ -344,6 +389,7 @@ START_TEST(pieces_are_no_round_trip)
 END_TEST
 
 CHECK_MAIN_LOOPS("opencl", {kernels_that_the_host_slows_are_in_the_bound, 1},
+                 {kernels_of_another_phase_are_no_measure, 1}, {slower_kernels_make_no_hint, 1},
                  {brief_items_make_a_chain, 1},
                  {memcpys_run_beside_kernels_that_leave_a_processor, 1},
                  {threads_in_turn_work_side_by_side, 1}, {a_launch_behind_a_build_is_the_builds, 1},

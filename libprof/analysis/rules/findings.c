@@ -293,66 +293,6 @@ static void price(struct prof_draft *draft, int64_t paid, const struct prof_fact
     finding->typical_phase_ns = typical_time(device, prof_facts_window_ns(f));
 }
 
-/* The part of a device's waiting for the host that recording made at least and at most, 0..1. */
-struct made {
-    double least, likely, most;
-    double all_ns; /* that waiting */
-    bool all;      /* it may have made all of it */
-};
-
-/* As good as all. Counted events say less: of 30 programs that were timed without perfkit, too, a
- * quarter had lost more than `most`, up to 1.4 times as much. */
-#define ALL_MEASURED 0.99
-#define ALL_COUNTED 0.97
-
-static struct made made_by_recording(const struct prof_device_facts *device,
-                                     const struct prof_recording_delay *recorded)
-{
-    struct made made = {0};
-    for (int i = PROF_SLICE_SYNC; i <= PROF_SLICE_HOST; i++)
-        made.all_ns += (double)device->slice_ns[i];
-    if (made.all_ns > 0) {
-        made.least = fmin(recorded->least_ns / made.all_ns, 1);
-        made.likely = fmin(recorded->likely_ns / made.all_ns, 1);
-        made.most = fmin(recorded->most_ns / made.all_ns, 1);
-        made.all = made.most >= (recorded->counted ? ALL_COUNTED : ALL_MEASURED);
-    }
-    return made;
-}
-
-/* What the recording overhead leaves of a bound; see prof_finding.net_min_ns. Which part of the
- * payment the bound leaves out, where it is less, is not known. */
-static void set_net_bound(struct prof_finding *finding, struct payment payment,
-                          const struct made *made)
-{
-    int64_t bound = finding->bound_ns, busy = payment.paid - payment.waiting;
-    int64_t own = prof_min(payment.waiting, bound), own_least = bound > busy ? bound - busy : 0;
-    if (own <= 0)
-        return;
-    finding->net_min_ns = bound - (int64_t)fmin((double)own, made->most * made->all_ns);
-    finding->net_max_ns =
-        bound - (int64_t)fmax(made->least * made->all_ns - (made->all_ns - (double)own_least), 0);
-}
-
-/* The severity is that of the program, not of its recording: it leaves out the part of the waiting
- * that recording is likely to have made, and all of it where it may have made all. */
-static void leave_recording_out(struct prof_draft *draft, struct payment payment,
-                                const struct made *made)
-{
-    struct prof_finding *finding = &draft->finding;
-    int64_t bound = finding->bound_ns, own = prof_min(payment.waiting, bound);
-    if (own <= 0 || made->most <= 0)
-        return;
-    double part = made->all ? 1 : made->likely;
-    double left = 1 - part * (double)own / (double)bound;
-    double phase = fmax((double)finding->typical_phase_ns - part * made->all_ns, 1);
-    finding->typical_ns = (int64_t)((double)finding->typical_ns * left);
-    if (!made->all)
-        finding->typical_phase_ns = (int64_t)fmax(phase, (double)finding->typical_ns);
-    else if (2 * own > bound)
-        prof_say(draft, " Recording may have made all of that time.");
-}
-
 /* Kernels that the draft's time slows are in the bound, but nothing else goes by them: they are no
  * part of what the fix is likely to save. */
 static void add_slowed(struct prof_draft *draft, int64_t slowed, const struct prof_facts *f)
@@ -414,11 +354,11 @@ static bool publish(struct prof_judge *judge, struct prof_findings *result)
             struct payment payment = payments[i];
             int64_t most = wall + (other ? other->bound_ns : 0);
             price(draft, payment.paid, f, most);
-            struct made made =
-                made_by_recording(&f->devices.data[draft->device], &recorded[draft->device]);
+            struct prof_made made =
+                prof_made_by_recording(&f->devices.data[draft->device], &recorded[draft->device]);
             if (f->phase->overhead.source != PROF_OVERHEAD_UNKNOWN && !f->phase->overhead.in_part)
-                set_net_bound(finding, payment, &made);
-            leave_recording_out(draft, payment, &made);
+                prof_set_net_bound(finding, payment.paid, payment.waiting, &made);
+            prof_leave_recording_out(draft, payment.waiting, &made);
             if (finding->confidence <= HINT ||
                 (finding->names_no_cause && finding->bound_ns < finding->alone_ns / 2))
                 draft->most = PROF_SEVERITY_INFO;

@@ -169,7 +169,7 @@ static void compile_in_loop(struct prof_judge *judge)
     prof_numbers(draft, {"calls", (double)count}, {"call_ns", (double)ns});
     prof_claim(judge, draft, "idle_ns", PROF_SLICE_BUILD, idle);
     prof_claim(judge, draft, "idle_launch_beside_ns", PROF_SLICE_LAUNCH,
-               judge->device->beside_build_ns[PROF_SLICE_LAUNCH]);
+               prof_min(judge->device->beside_build_ns[PROF_SLICE_LAUNCH], idle));
     if (judge->facts->compiles.count) /* a framework traces in Python what it compiles */
         prof_claim(judge, draft, "idle_host_beside_ns", PROF_SLICE_HOST,
                    prof_min(judge->device->beside_build_ns[PROF_SLICE_HOST], idle));
@@ -489,8 +489,8 @@ const struct prof_rule prof_rules_host[] = {
                  "each new value compiles again: JAX_LOG_COMPILES=1 says when it does, "
                  "JAX_EXPLAIN_CACHE_MISSES=1 why.",
           .bound =
-              "Idle time of the device in those calls, and in the launches that follow them "
-              "in the same gap: a runtime may compile or load only there. Where XLA or "
+              "Idle time of the device in those calls, and in launches in the same "
+              "gaps, up to as much again: a runtime may compile or load only there. Where XLA or "
               "torch.compile compiles, also the host's own work in these gaps (tracing), up to as "
               "much again.",
           .limits = "Lazy loading inside a launch shows as a long launch, not here; what other "

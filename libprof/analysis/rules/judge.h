@@ -211,6 +211,21 @@ double prof_recorded_call_ns(const struct prof_judge *judge);
 void prof_recorded_on(const struct prof_judge *judge, uint32_t device,
                       struct prof_recording_delay *sum);
 
+/* The part of a device's waiting for the host that recording made at least and at most, 0..1. */
+struct prof_made {
+    double least, likely, most;
+    double all_ns; /* that waiting */
+    bool all;      /* it may have made all of it */
+};
+struct prof_made prof_made_by_recording(const struct prof_device_facts *device,
+                                        const struct prof_recording_delay *recorded);
+/* What the recording overhead leaves of a bound, of which `paid` is the draft's pay and `waiting`
+ * the part in which the device waits for the host; see prof_finding.net_min_ns. */
+void prof_set_net_bound(struct prof_finding *finding, int64_t paid, int64_t waiting,
+                        const struct prof_made *made);
+void prof_leave_recording_out(struct prof_draft *draft, int64_t waiting,
+                              const struct prof_made *made);
+
 /* Were stacks recorded? */
 enum prof_status prof_look_for_stacks(struct prof_capture *capture, bool *any,
                                       struct prof_error *err);

@@ -467,7 +467,9 @@ const struct prof_rule prof_rules_transfer[] = {
     {.page = {.id = "no-overlap",
               .title = "Memcpys and kernels never run at once",
               .fires = "Memcpys over the bus while no kernel runs: at most a tenth of what could "
-                       "overlap does so. Not on devices that share the host's memory.",
+                       "overlap does so. Of devices that share the host's memory only processors, "
+                       "and beside "
+                       "kernels with fewer blocks than these are.",
               .why = "The copy engines and the multiprocessors work side by side; used in turn, "
                      "one of them is always idle.",
               .fix = "Copy the next batch while this one is computed: two buffers, two "

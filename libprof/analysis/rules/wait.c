@@ -197,7 +197,7 @@ static void implicit_sync(struct prof_judge *judge)
 
 /* ---- streams one after the other ------------------------------------------------------------- */
 
-/* Threads that launch what the device runs, or processes. */
+/* Threads that launch what the device runs, or processes: but threads that only copy. */
 static size_t count_launchers(struct prof_judge *judge, bool processes)
 {
     const struct prof_facts *f = judge->facts;
@@ -207,6 +207,7 @@ static size_t count_launchers(struct prof_judge *judge, bool processes)
     while (prof_map_next(&f->launchers, &at, &key, &launches)) {
         const struct prof_thread *thread = prof_thread(f->capture, (int64_t)(key >> 32));
         if ((uint32_t)key == judge->device_index && thread &&
+            !prof_facts_only_copies(f, (uint32_t)(key >> 32)) &&
             !prof_map_put(&found, (uint64_t)(processes ? thread->process : thread->id), 1))
             judge->failed = true;
     }
@@ -216,7 +217,8 @@ static size_t count_launchers(struct prof_judge *judge, bool processes)
 }
 
 /* Side by side, only one stream's way from kernel to kernel is seen: `part` of them all goes, but
- * no more than `most_ns`. One thread's own work and copies cannot overlap. */
+ * no more than `most_ns`. One thread's own work and copies cannot overlap,
+ * nor what Python does on several. */
 static void claim_between(struct prof_judge *judge, struct prof_draft *draft, double part,
                           int64_t most_ns)
 {
@@ -224,7 +226,8 @@ static void claim_between(struct prof_judge *judge, struct prof_draft *draft, do
                                            PROF_SLICE_SYNC,       PROF_SLICE_LAUNCH,
                                            PROF_SLICE_COPY_CALL,  PROF_SLICE_HOST};
     enum { ALL_WAYS = sizeof ways / sizeof *ways, OF_ONE_THREAD = ALL_WAYS - 2 };
-    size_t count = count_launchers(judge, false) > 1 ? ALL_WAYS : OF_ONE_THREAD;
+    size_t count =
+        count_launchers(judge, false) > 1 && !prof_is_python(judge) ? ALL_WAYS : OF_ONE_THREAD;
     const struct prof_shape *shape;
     double idle[ALL_WAYS] = {0}, sum = 0;
     for (size_t at = 0; (shape = prof_next_shape(judge, &at));)
