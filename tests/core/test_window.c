@@ -141,8 +141,8 @@ START_TEST(opens_and_closes)
     flip();
     ck_assert(collector_recording()); /* at once */
     wait_for(&told_on, 1);            /* by the helper thread, at its tick */
-    uint64_t within = prof_now_ns() + 1;
-    while (!collector_recorded_at(within))
+    uint64_t within = prof_now_ns();
+    for (; !collector_recorded_at(within); within = prof_now_ns()) /* opens once all are told */
         sched_yield();
     flip();
     ck_assert(!collector_recording());
