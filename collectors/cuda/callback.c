@@ -108,6 +108,7 @@ static void context_created(const CUpti_ResourceData *resource)
                                                    .context = context,
                                                    .handle = (uintptr_t)resource->context});
     }
+    cuda_kinds_context();
     cuda_managed_context();
     cuda_stalls_context(resource->context);
 }

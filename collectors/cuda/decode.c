@@ -299,11 +299,17 @@ static void on_decompress_record(const void *at)
 
 enum { PASS_DEVICES, PASS_CONTEXTS, PASS_CALLS, PASS_WORK, PASSES };
 
+static const char *const unpacking[] = {"MemBatchDecompress", NULL};
+static const char *const reaching_peers[] = {"MemcpyPeer", "Memcpy3DPeer", "EnablePeer",
+                                             "IpcOpenMem", "ImportFrom",   NULL};
+
+/* Copies between devices are switched on only in programs that can make them: flushes beside that
+ * kind broke JAX's graphs on one GPU (docs/dev/cupti-notes.md). */
 const struct cuda_kind cuda_kinds[] = {
 #define KIND(name, group, since, pass, read)                                                       \
     {                                                                                              \
         CUPTI_ACTIVITY_KIND_##name, CUDA_KIND_##group, PASS_##pass, since,                         \
-            "cuptiActivityEnable(" #name ")", read, NULL                                           \
+            "cuptiActivityEnable(" #name ")", read, NULL, false                                    \
     }
     KIND(DEVICE, ALWAYS, 0, DEVICES, cuda_device_record),
     KIND(CONTEXT, ALWAYS, 0, CONTEXTS, cuda_context_record),
@@ -313,7 +319,8 @@ const struct cuda_kind cuda_kinds[] = {
     KIND(KERNEL, NEVER, 0, WORK, on_kernel_record),
     KIND(CONCURRENT_KERNEL, WINDOW, 0, WORK, on_kernel_record),
     KIND(MEMCPY, WINDOW, 0, WORK, on_memcpy_record),
-    KIND(MEMCPY2, WINDOW, 0, WORK, on_memcpy_record),
+    {CUPTI_ACTIVITY_KIND_MEMCPY2, CUDA_KIND_USED, PASS_WORK, 0, "cuptiActivityEnable(MEMCPY2)",
+     on_memcpy_record, reaching_peers, true},
     KIND(MEMSET, WINDOW, 0, WORK, on_memset_record),
     KIND(MEMORY2, WINDOW, 0, WORK, cuda_memory_record),
     KIND(MEMORY_POOL, WINDOW, 0, WORK, cuda_pool_record),
@@ -321,11 +328,11 @@ const struct cuda_kind cuda_kinds[] = {
     KIND(CUDA_EVENT, WINDOW, 0, WORK, on_event_record),
     KIND(OVERHEAD, WINDOW, 0, WORK, on_overhead_record),
     {(CUpti_ActivityKind)RECORD_KIND_JIT, CUDA_KIND_WINDOW, PASS_WORK, RECORD_SINCE_JIT,
-     "cuptiActivityEnable(JIT)", on_jit_record, NULL},
+     "cuptiActivityEnable(JIT)", on_jit_record, NULL, false},
     KIND(GRAPH_TRACE, WHOLE_GRAPH, 0, WORK, on_graph_record),
     KIND(UNIFIED_MEMORY_COUNTER, MANAGED, 0, WORK, cuda_managed_record),
     {(CUpti_ActivityKind)RECORD_KIND_DECOMPRESS, CUDA_KIND_USED, PASS_WORK, 0,
-     "cuptiActivityEnable(MEM_DECOMPRESS)", on_decompress_record, "MemBatchDecompress"},
+     "cuptiActivityEnable(MEM_DECOMPRESS)", on_decompress_record, unpacking, false},
 #undef KIND
 };
 const size_t cuda_kind_count = sizeof cuda_kinds / sizeof cuda_kinds[0];

@@ -35,7 +35,8 @@ static _Atomic bool windows;           /* has recording ever been off? */
 static _Atomic bool leaving;           /* the process exits: nothing is switched any more */
 static _Atomic int32_t owner;          /* the process that may switch: not its forked children */
 static _Atomic uint32_t changing;      /* threads between cuda_kinds_begin and cuda_kinds_end */
-static _Atomic uint64_t used;          /* bit i: cuda_kinds[i].used_by was called */
+static _Atomic uint64_t used;          /* bit i: cuda_kinds[i] is used */
+static _Atomic uint32_t contexts;      /* created */
 static uint64_t closed_at;             /* when the window was first seen closed; helper thread */
 
 /* Is it switched with the windows? */
@@ -201,7 +202,26 @@ void cuda_kinds_managed(void)
 static bool is_used_by(const struct cuda_kind *kind, enum cuda_domain domain, uint32_t cbid)
 {
     return kind->used_by && kind->since <= cuda_cupti_version() &&
-           strstr(cuda_function(domain, cbid)->name, kind->used_by);
+           cuda_function_is_any(domain, cbid, kind->used_by);
+}
+
+static void use_kind(size_t i)
+{
+    if (atomic_load(&used) >> i & 1 || !cuda_kinds_begin())
+        return;
+    if (!(atomic_fetch_or(&used, 1ull << i) >> i & 1))
+        enable_within_window(&cuda_kinds[i]);
+    cuda_kinds_end();
+}
+
+void cuda_kinds_context(void)
+{
+    if (atomic_fetch_add(&contexts, 1) == 0)
+        return;
+    for (size_t i = 0; i < cuda_kind_count; i++) {
+        if (cuda_kinds[i].between_contexts)
+            use_kind(i);
+    }
 }
 
 bool cuda_kinds_wants_callback(enum cuda_domain domain, uint32_t cbid)
@@ -216,12 +236,8 @@ bool cuda_kinds_wants_callback(enum cuda_domain domain, uint32_t cbid)
 void cuda_kinds_on_callback(enum cuda_domain domain, uint32_t cbid, const CUpti_CallbackData *call)
 {
     for (size_t i = 0; call->callbackSite == CUPTI_API_ENTER && i < cuda_kind_count; i++) {
-        if (!is_used_by(&cuda_kinds[i], domain, cbid) || atomic_load(&used) >> i & 1 ||
-            !cuda_kinds_begin())
-            continue;
-        if (!(atomic_fetch_or(&used, 1ull << i) >> i & 1))
-            enable_within_window(&cuda_kinds[i]);
-        cuda_kinds_end();
+        if (is_used_by(&cuda_kinds[i], domain, cbid))
+            use_kind(i);
     }
 }
 
@@ -304,5 +320,6 @@ void cuda_kinds_forked(void)
     atomic_store(&leaving, false);
     atomic_store(&changing, 0);
     atomic_store(&used, 0);
+    atomic_store(&contexts, 0);
     closed_at = 0;
 }

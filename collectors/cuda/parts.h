@@ -297,6 +297,7 @@ void cuda_kinds_end(void);
 void cuda_kinds_managed(void); /* unified memory is configured: record it within the windows */
 bool cuda_kinds_wants_callback(enum cuda_domain domain, uint32_t cbid);
 void cuda_kinds_on_callback(enum cuda_domain domain, uint32_t cbid, const CUpti_CallbackData *call);
+void cuda_kinds_context(void); /* one was created */
 void cuda_kinds_forked(void);
 
 /* ---- decode.c: the table of the kinds of CUPTI's records */
@@ -307,7 +308,7 @@ enum cuda_kind_group {
     CUDA_KIND_WINDOW,      /* inside windows */
     CUDA_KIND_WHOLE_GRAPH, /* ... with a record for each launch of a graph, not for its nodes */
     CUDA_KIND_MANAGED,     /* ... once unified memory could be configured */
-    CUDA_KIND_USED,        /* ... from the first call of a function on (used_by) */
+    CUDA_KIND_USED,        /* ... once the program uses it */
 };
 struct cuda_kind {
     CUpti_ActivityKind kind;
@@ -316,7 +317,8 @@ struct cuda_kind {
     uint32_t since; /* CUPTI's version; older ones do not know the kind */
     const char *call;
     void (*read)(const void *record); /* one of records.h. Helper. */
-    const char *used_by;              /* part of the names of such functions */
+    const char *const *used_by; /* parts of the names of functions that use it; NULL ends them */
+    bool between_contexts;      /* used as soon as the process has two contexts */
 };
 extern const struct cuda_kind cuda_kinds[]; /* switched on in that order */
 extern const size_t cuda_kind_count;

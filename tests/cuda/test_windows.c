@@ -276,13 +276,23 @@ START_TEST(window_opens_at_the_start)
 }
 END_TEST
 
+static const struct {
+    CUpti_ActivityKind kind;
+    const char *function;
+} used_kinds[] = {
+    {CUPTI_ACTIVITY_KIND_MEM_DECOMPRESS, "cuMemBatchDecompressAsync"},
+    {CUPTI_ACTIVITY_KIND_MEMCPY2, "cuMemcpyPeerAsync"},
+    {CUPTI_ACTIVITY_KIND_MEMCPY2, "cuCtxEnablePeerAccess"},
+    {CUPTI_ACTIVITY_KIND_MEMCPY2, "cuIpcOpenMemHandle"},
+};
+
 /* A kind that a function uses is on from its first call, and goes with the windows. */
 START_TEST(kind_that_is_used)
 {
-    const int kind = CUPTI_ACTIVITY_KIND_MEM_DECOMPRESS;
+    const int kind = used_kinds[_i].kind;
     CUpti_CallbackData call = {.callbackSite = CUPTI_API_ENTER};
     uint32_t cbid = 1;
-    while (strcmp(cuda_function(CUDA_DOMAIN_DRIVER, cbid)->name, "cuMemBatchDecompressAsync") != 0)
+    while (strcmp(cuda_function(CUDA_DOMAIN_DRIVER, cbid)->name, used_kinds[_i].function) != 0)
         ck_assert_uint_lt(++cbid, CUDA_MAX_CBID);
     ck_assert(cuda_kinds_wants_callback(CUDA_DOMAIN_DRIVER, cbid));
     ck_assert(!cuda_kinds_wants_callback(CUDA_DOMAIN_DRIVER, DRIVER_LAUNCH_CBID));
@@ -298,6 +308,30 @@ START_TEST(kind_that_is_used)
     later_ticks();
     open_window();
     ck_assert(kind_on[kind]);
+}
+END_TEST
+
+/* CUPTI's kind of copies between devices breaks graphs of programs that have one. */
+START_TEST(copies_between_contexts)
+{
+    const int kind = CUPTI_ACTIVITY_KIND_MEMCPY2;
+    begin_switching(true);
+    cuda_kinds_context();
+    ck_assert(!kind_on[kind]);
+    cuda_kinds_context();
+    ck_assert(kind_on[kind]);
+    close_window();
+    later_ticks();
+    ck_assert(!kind_on[kind]);
+    cuda_kinds_context();
+    ck_assert(!kind_on[kind]);
+    open_window();
+    ck_assert(kind_on[kind]);
+    cuda_kinds_forked(); /* the child has no context yet */
+    begin_switching(true);
+    kind_on[kind] = false;
+    cuda_kinds_context();
+    ck_assert(!kind_on[kind]);
 }
 END_TEST
 
@@ -632,6 +666,7 @@ void add_window_tests(TCase *cases)
     tcase_add_test(cases, window_opens_while_switching_off);
     tcase_add_test(cases, child_waits_for_nobody);
     tcase_add_test(cases, exit_waits_for_managed);
-    tcase_add_test(cases, kind_that_is_used);
+    tcase_add_loop_test(cases, kind_that_is_used, 0, sizeof used_kinds / sizeof used_kinds[0]);
+    tcase_add_test(cases, copies_between_contexts);
     tcase_add_test(cases, all_at_once);
 }
