@@ -291,6 +291,50 @@ START_TEST(an_operator_brings_its_remedy)
 }
 END_TEST
 
+/* 0: each gradient is looked through for a NaN, before and behind the range that tells. 1: a look
+ * of the program's own, which is no anomaly detection. */
+START_TEST(anomaly_detection_is_named)
+{
+    static const char *const ranges[][3] = {{"aten::isnan", "aten::_is_any_true", "aten::item"},
+                                            {"aten::isnan", "aten::any", "aten::item"}};
+    struct scene s;
+    struct prof_findings findings;
+    scene_open(&s, "cuda", "gpu");
+    int config = scene_config(&s, MUL, 132, 256, 32), other = scene_config(&s, ADD, 132, 256, 32);
+    for (int i = 0; i < STEPS; i++) {
+        scene_push(&s, "step");
+        for (int k = 0; k < 12; k++) {
+            scene_push(&s, "autograd::engine::evaluate_function: MulBackward0");
+            scene_kernel(&s, 0, config, 20 * US);
+            scene_host(&s, 50 * US);
+            for (int part = 0; part < 3; part++) {
+                scene_push(&s, ranges[_i][part]);
+                if (part == 2) {
+                    scene_push(&s, "aten::_local_scalar_dense");
+                    scene_copy(&s, 0, SCENE_DOWN, SCENE_PINNED, 1, 2 * US, true);
+                    scene_pop(&s);
+                } else {
+                    scene_kernel(&s, 0, other, 2 * US);
+                }
+                scene_pop(&s);
+            }
+            scene_pop(&s);
+        }
+        scene_pop(&s);
+    }
+    struct prof_capture *capture = scene_findings(&s, &findings);
+    const struct prof_finding *finding = finding_of(&findings, "scalar-readback");
+    findings_check(&findings);
+    ck_assert_ptr_nonnull(finding);
+    ck_assert((strstr(finding->seen, "detect_anomaly") != NULL) == !_i);
+    ck_assert((strstr(finding->seen, ".detach()") != NULL) == _i);
+    if (!_i) /* both kernels of a look go */
+        ck_assert_double_ge((double)number_of(finding, "saved_kernel_ns"),
+                            0.9 * STEPS * 24 * 2 * US);
+    scene_done(capture, &findings);
+}
+END_TEST
+
 /* The engine's thread works for the one that waits in backward(): its ranges are no iterations. */
 START_TEST(the_engines_ranges_are_no_iterations)
 {
@@ -592,5 +636,5 @@ CHECK_MAIN_LOOPS("frameworks", {an_expression_is_a_chain, 1},
                  {pauses_behind_an_upload_go_with_it, 2},
                  {indexing_by_a_mask_goes_with_its_wait, 2},
                  {only_its_own_kernels_go_with_a_wait, 3}, {an_operator_brings_its_remedy, 1},
-                 {products_that_are_not_aligned_are_named, 13},
+                 {anomaly_detection_is_named, 2}, {products_that_are_not_aligned_are_named, 13},
                  {a_norm_says_what_a_layout_brings, 2}, {the_engines_ranges_are_no_iterations, 1})

@@ -15,6 +15,8 @@ static const struct remedy {
         ANY,
         IN_ROWS, /* only of launches that come one after the other */
         GOES,    /* with its kernels */
+        CHECKS,  /* ... and what isnan before it and item behind it do; slows the host all the time
+                  */
     } kind;
 } remedies[] = {
     {"Optimizer.step#", PROF_ADVICE_LAUNCHES, "the optimizer's step",
@@ -44,6 +46,11 @@ static const struct remedy {
     {"aten::repeat_interleave", PROF_ADVICE_WAITS,
      "repeat_interleave, whose result has a size to wait for",
      "output_size=N gives a size that is known", ANY},
+    {"aten::_is_any_true", PROF_ADVICE_WAITS,
+     "torch.autograd's anomaly detection, which looks through each gradient and keeps a traceback "
+     "of "
+     "each operator",
+     "detect_anomaly() and set_detect_anomaly(True) are for the search for a NaN only", CHECKS},
     {"aten::_local_scalar_dense", PROF_ADVICE_WAITS, ".item(), float(tensor) or `if tensor:`",
      "keep the tensor (.detach()), and read it every k steps", ANY},
     {"enumerate(DataLoader)#_SingleProcess", PROF_ADVICE_HOST, "a DataLoader without workers",
@@ -53,6 +60,7 @@ static const struct remedy {
      "more num_workers, a larger prefetch_factor, or less work for each sample", ANY},
 };
 #define REMEDIES (sizeof remedies / sizeof remedies[0])
+#define BESIDE 255    /* in place of a remedy's number: a range that may be one of a check's */
 #define MAIN_PART 0.3 /* of what a finding counts, that one remedy must be about */
 
 /* What a remedy is about, within the phase. */
@@ -80,10 +88,21 @@ static bool is_about(const struct remedy *remedy, const char *name)
                                    : !strncmp(name, remedy->range, strlen(remedy->range));
 }
 
+static void mark_what_may_be_of_checks(struct prof_judge *judge)
+{
+    const struct prof_facts *f = judge->facts;
+    for (size_t i = 0; i < f->range_texts.list.count; i++) {
+        const char *text = f->range_texts.list.data[i];
+        if (text && (!strcmp(text, "aten::isnan") || !strcmp(text, "aten::item")))
+            judge->remedies[i] = BESIDE;
+    }
+}
+
 /* Of the texts of ranges, once for all phases. */
 static void find_remedies(struct prof_judge *judge)
 {
     const struct prof_facts *f = judge->facts;
+    bool checks = false;
     judge->knows_remedies = true;
     for (size_t i = 0; i < f->range_texts.list.count; i++) {
         const char *text = f->range_texts.list.data[i];
@@ -97,9 +116,51 @@ static void find_remedies(struct prof_judge *judge)
                 return;
             }
             judge->remedies[i] = (unsigned char)(k + 1);
+            checks |= remedies[k].kind == CHECKS;
         }
     }
+    if (checks)
+        mark_what_may_be_of_checks(judge);
 }
+
+#define NEAR 256 /* ranges of all threads, among which the next of one thread is looked for */
+
+/* The range before (step -1) or behind (1) a range within the same one; NULL = none is near. */
+static const struct prof_range_node *sibling(const struct prof_facts *f,
+                                             const struct prof_range_node *node, int step)
+{
+    const struct prof_range_node *nodes = f->ranges.nodes.data;
+    int64_t at = node - nodes, count = (int64_t)f->ranges.nodes.count;
+    for (int i = 0; i < NEAR; i++) {
+        at += step;
+        if (at < 0 || at >= count)
+            return NULL;
+        if (nodes[at].thread == node->thread && nodes[at].parent == node->parent)
+            return &nodes[at];
+    }
+    return NULL;
+}
+
+/* The range with a remedy that `node` is part of, itself if it has one; NULL = none. */
+static const struct prof_range_node *remedy_of(const struct prof_facts *f,
+                                               const unsigned char *of_text,
+                                               const struct prof_range_node *node)
+{
+    if (of_text[node->group] != BESIDE)
+        return of_text[node->group] ? node : NULL;
+    for (int step = -1; step <= 1; step += 2) {
+        const struct prof_range_node *beside = sibling(f, node, step);
+        unsigned char number = beside ? of_text[beside->group] : 0;
+        if (number && number != BESIDE && remedies[number - 1].kind == CHECKS)
+            return beside;
+    }
+    return NULL;
+}
+
+/* When what a remedy is about begins and ends. */
+struct span {
+    int64_t begin, end;
+};
 
 /* `x[mask]` is an operator around the one that waits: both go. */
 static const struct prof_range_node *with_indexing(const struct prof_facts *f,
@@ -112,10 +173,21 @@ static const struct prof_range_node *with_indexing(const struct prof_facts *f,
     return name && !strncmp(name, indexing, sizeof indexing - 1) ? parent : node;
 }
 
-static void add_range(struct use *use, const struct prof_range_node *node)
+static struct span whole_span(const struct prof_facts *f, const struct remedy *remedy,
+                              const struct prof_range_node *node)
+{
+    if (remedy->kind == CHECKS) {
+        const struct prof_range_node *first = sibling(f, node, -1), *last = sibling(f, node, 1);
+        return (struct span){first ? first->begin : node->begin, last ? last->end : node->end};
+    }
+    node = with_indexing(f, node);
+    return (struct span){node->begin, node->end};
+}
+
+static void add_range(struct use *use, struct span span)
 {
     use->ranges++;
-    use->host_ns = prof_add(use->host_ns, prof_subtract(node->end, node->begin));
+    use->host_ns = prof_add(use->host_ns, prof_subtract(span.end, span.begin));
 }
 
 /* The outermost range with a remedy of that kind around a call: what an optimizer's step or a cell
@@ -132,10 +204,10 @@ static const struct prof_range_node *find_remedy_range(const struct prof_facts *
     for (size_t l = 0; lanes && l < lanes->lanes.count && !found; l++) {
         uint32_t at = prof_range_at(ranges, &lanes->lanes.data[l], time);
         for (; at != PROF_NO_RANGE; at = ranges->nodes.data[at].parent) {
-            const struct prof_range_node *node = &ranges->nodes.data[at];
-            unsigned char number = of_text[node->group];
-            if (number && remedies[number - 1].what == what &&
-                (remedies[number - 1].kind != GOES || with_indexing(f, node)->end != INT64_MAX))
+            const struct prof_range_node *node = remedy_of(f, of_text, &ranges->nodes.data[at]);
+            const struct remedy *remedy = node ? &remedies[of_text[node->group] - 1] : NULL;
+            if (remedy && remedy->what == what &&
+                (remedy->kind < GOES || whole_span(f, remedy, node).end != INT64_MAX))
                 found = node;
         }
     }
@@ -155,7 +227,7 @@ struct makers {
                                            its own thread is in no range of theirs */
     struct prof_map made;               /* thread << 8 | remedy, where there are any */
     const struct prof_range_node *last; /* range of the operation before */
-    const struct prof_range_node *gone; /* the last operator that goes, with x[mask] around it */
+    struct span gone;                   /* the last operator that goes, with x[mask] around it */
     uint32_t gone_thread;
     size_t gone_remedy;
     int64_t row;        /* updates up to now with no other operation between */
@@ -174,10 +246,11 @@ static void add_use(struct use *use, const struct use *more)
 static void add_operator_operation(struct makers *m, unsigned char number, const struct prof_op *op,
                                    const struct prof_range_node *node)
 {
-    bool rows = remedies[number - 1].kind == IN_ROWS;
+    const struct remedy *remedy = &remedies[number - 1];
+    bool rows = remedy->kind == IN_ROWS;
     struct use one = {.operations = 1};
     if (node != m->last)
-        add_range(&one, with_indexing(m->judge->facts, node));
+        add_range(&one, whole_span(m->judge->facts, remedy, node));
     m->last = node;
     m->row = rows && op->thread == m->row_thread ? m->row + 1 : rows;
     m->row_thread = op->thread;
@@ -201,13 +274,13 @@ static void sum_operation(struct makers *m, const struct prof_op *op, enum prof_
     const struct prof_range_node *node =
         find_remedy_range(f, m->of_text, m->what, op->thread, op->call);
     unsigned char number = node ? m->of_text[node->group] : 0;
-    if (number && remedies[number - 1].kind == GOES) {
-        m->gone = with_indexing(f, node);
+    if (number && remedies[number - 1].kind >= GOES) {
+        m->gone = whole_span(f, &remedies[number - 1], node);
         m->gone_thread = op->thread;
         m->gone_remedy = number - 1u;
     }
-    if (kernel && m->goes_ns && m->gone && op->thread == m->gone_thread &&
-        op->call >= m->gone->begin && op->call < m->gone->end) {
+    if (kernel && m->goes_ns && op->thread == m->gone_thread && op->call >= m->gone.begin &&
+        op->call < m->gone.end) {
         int64_t *sum = &m->goes_ns[m->gone_remedy * f->shapes.count + op->shape];
         *sum = prof_add(*sum, op->duration);
     }
@@ -251,9 +324,9 @@ static void sum_host(const struct prof_facts *f, const unsigned char *of_text, s
     for (size_t at = 0, i; prof_facts_next_item(f, &f->phase_ranges, count, &at, &i);) {
         const struct prof_range_node *node = &f->ranges.nodes.data[i];
         unsigned char number = of_text[node->group];
-        if (number && remedies[number - 1].what == PROF_ADVICE_HOST &&
+        if (number && number != BESIDE && remedies[number - 1].what == PROF_ADVICE_HOST &&
             prof_facts_called(f, node->begin))
-            add_range(&uses[number - 1], node);
+            add_range(&uses[number - 1], (struct span){node->begin, node->end});
     }
 }
 
@@ -292,7 +365,7 @@ static void advise(struct prof_judge *judge, struct prof_draft *draft, const str
                                                   : "that time is",
              remedy->is, remedy->call);
     if (remedy->what == PROF_ADVICE_WAITS)
-        claim_operator(judge, draft, use->host_ns);
+        claim_operator(judge, draft, remedy->kind == CHECKS ? INT64_MAX : use->host_ns);
     const struct prof_shape *shape;
     for (size_t at = 0; goes_ns && (shape = prof_next_shape(judge, &at));)
         if (shape->sum_ns > 0)
