@@ -147,7 +147,10 @@ static const struct {
     {PROF_LIBRARY_CUFFT, "cufft", false},
     {PROF_LIBRARY_CUFFT, "vector_fft", true},
     {PROF_LIBRARY_CUFFT, "regular_fft", true},
+    {PROF_LIBRARY_CUSOLVER, "cusolver", false},
+    {PROF_LIBRARY_CUSOLVER, "getrf_wo_pivot_params_", false},
     {PROF_LIBRARY_CUBLAS, "cublas", false},
+    {PROF_LIBRARY_CUBLAS, "kernel_trsm_", true},
     {PROF_LIBRARY_CUBLAS, "nvjet_", true},
     {PROF_LIBRARY_CUBLAS, "ampere_", true},
     {PROF_LIBRARY_CUBLAS, "volta_", true},
@@ -238,7 +241,7 @@ bool prof_name_is_vendor(const char *name)
 {
     enum prof_library library = prof_name_library(name);
     return library == PROF_LIBRARY_CUBLAS || library == PROF_LIBRARY_CUDNN ||
-           library == PROF_LIBRARY_CUFFT;
+           library == PROF_LIBRARY_CUFFT || library == PROF_LIBRARY_CUSOLVER;
 }
 
 bool prof_name_is_library(const char *name)

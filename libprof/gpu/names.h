@@ -23,6 +23,7 @@ enum prof_precision prof_name_precision(const char *name);
     X(CUBLAS, "cuBLAS")                                                                            \
     X(CUDNN, "cuDNN")                                                                              \
     X(CUFFT, "cuFFT")                                                                              \
+    X(CUSOLVER, "cuSOLVER")                                                                        \
     X(FLASH, "FlashAttention")                                                                     \
     X(INDUCTOR, "Inductor")                                                                        \
     X(XLA, "XLA")                                                                                  \
@@ -40,7 +41,7 @@ enum prof_library {
 enum prof_library prof_name_library(const char *name);    /* NULL allowed */
 const char *prof_library_text(enum prof_library library); /* static; NULL for NONE */
 
-/* Whether a kernel came compiled with cuBLAS, cuDNN or cuFFT. */
+/* Whether a kernel came compiled with cuBLAS, cuDNN, cuFFT or cuSOLVER. */
 bool prof_name_is_vendor(const char *name);
 
 /* Whether it is any library's or compiler's: the program calls it and cannot change how it is

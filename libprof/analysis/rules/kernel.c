@@ -478,31 +478,30 @@ const struct prof_rule prof_rules_kernel[] = {
 
 /* Behind all others: it says where the time goes, and is given what no cause was. */
 const struct prof_rule prof_rules_hot[] = {
-    {.page =
-         {.id = "hot-kernel",
-          .title = "One kernel dominates",
-          .fires =
-              "A launch configuration has the device alone for 10 % of the time or more, "
-              "and longer than any other. A warning at most. Info where its roof is not "
-              "known, and of kernels that cuBLAS, cuDNN and cuFFT bring along. Silent where memory "
-              "bandwidth holds it back: memory-bound reports it.",
-          .why = "What a faster kernel brings is limited by its share (Amdahl): the finding "
-                 "says by how much, before you start.",
-          .fix = "Optimize this kernel first: hardware counters say what limits it.",
-          .cuda = "perfkit run --counters, then Nsight Compute on this kernel (ncu "
-                  "-k NAME); or a library's version of it (cuBLAS, cuDNN, CUB).",
-          .opencl = "perfkit report --roofline OUT.svg; or a library's version of it "
-                    "(CLBlast).",
-          .pytorch = "A library's operator in its place "
-                     "(torch.nn.functional.scaled_dot_product_attention); "
-                     "torch.compile(mode=\"max-autotune\").",
-          .jax = "A library's operator in its place, as for attention "
-                 "jax.nn.dot_product_attention(..., implementation=\"cudnn\").",
-          .bound = "Its time alone, less what it takes to start, x (1 - share of the roof that "
-                   "it reaches; of a product of matrices, share of what the vendor's library "
-                   "reaches), all of it where neither is known.",
-          .limits = "That a kernel takes the time is no fault by itself.",
-          .needs = "kernels; declared work or counters for more than info"},
+    {.page = {.id = "hot-kernel",
+              .title = "One kernel dominates",
+              .fires = "A launch configuration has the device alone for 10 % of the time or more, "
+                       "and longer than any other. A warning at most. Info where its roof is not "
+                       "known, and of kernels that cuBLAS, cuDNN, cuFFT and cuSOLVER bring along. "
+                       "Silent where memory "
+                       "bandwidth holds it back: memory-bound reports it.",
+              .why = "What a faster kernel brings is limited by its share (Amdahl): the finding "
+                     "says by how much, before you start.",
+              .fix = "Optimize this kernel first: hardware counters say what limits it.",
+              .cuda = "perfkit run --counters, then Nsight Compute on this kernel (ncu "
+                      "-k NAME); or a library's version of it (cuBLAS, cuDNN, CUB).",
+              .opencl = "perfkit report --roofline OUT.svg; or a library's version of it "
+                        "(CLBlast).",
+              .pytorch = "A library's operator in its place "
+                         "(torch.nn.functional.scaled_dot_product_attention); "
+                         "torch.compile(mode=\"max-autotune\").",
+              .jax = "A library's operator in its place, as for attention "
+                     "jax.nn.dot_product_attention(..., implementation=\"cudnn\").",
+              .bound = "Its time alone, less what it takes to start, x (1 - share of the roof that "
+                       "it reaches; of a product of matrices, share of what the vendor's library "
+                       "reaches), all of it where neither is known.",
+              .limits = "That a kernel takes the time is no fault by itself.",
+              .needs = "kernels; declared work or counters for more than info"},
      .judge = hot_kernel},
     {.judge = NULL},
 };
