@@ -48,6 +48,40 @@ START_TEST(what_recording_may_have_made_is_information)
 }
 END_TEST
 
+/* Memcpys that the host waits for, and operators elsewhere: recording those is in the time in which
+ * the host is busy, not in the waits. */
+START_TEST(recording_is_sought_where_its_events_are)
+{
+    struct scene s;
+    struct prof_findings findings;
+    scene_open(&s, "cuda", "gpu");
+    int config = scene_config(&s, "own", 1320, 256, 32);
+    for (int i = 0; i < STEPS; i++) {
+        scene_push(&s, "step");
+        for (int k = 0; k < 10; k++) {
+            scene_kernel(&s, 0, config, 50 * US);
+            scene_copy(&s, 0, SCENE_UP, SCENE_PINNED, 1 << 18, 20 * US, true);
+        }
+        for (int k = 0; k < 80; k++) {
+            scene_push(&s, k % 2 ? "aten::copy_" : "aten::to");
+            scene_pop(&s);
+        }
+        scene_host(&s, 600 * US);
+        scene_pop(&s);
+    }
+    struct prof_capture *capture = scene_findings(&s, &findings);
+    findings_list(&findings);
+    findings_check(&findings);
+    const struct prof_finding *starved = finding_of(&findings, "host-starvation");
+    const struct prof_finding *waits = finding_of(&findings, "blocking-copy");
+    ck_assert_ptr_nonnull(starved);
+    ck_assert_ptr_nonnull(waits);
+    ck_assert_int_lt(starved->typical_ns, starved->bound_ns * 3 / 4);
+    ck_assert_int_gt(waits->typical_ns, waits->bound_ns * 9 / 10);
+    scene_done(capture, &findings);
+}
+END_TEST
+
 /* Iterations of short kernels from Python, and a longer pause in each. In C the pause is a fault of
  * its own. */
 START_TEST(unexplained_waiting_goes_with_its_cause)
@@ -231,6 +265,7 @@ START_TEST(a_launch_that_is_held_up_makes_no_kernel_short)
 END_TEST
 
 CHECK_MAIN_LOOPS("order", {what_recording_may_have_made_is_information, 5},
+                 {recording_is_sought_where_its_events_are, 1},
                  {unexplained_waiting_goes_with_its_cause, 2},
                  {rows_of_products_in_turn_are_batched, 2}, {a_row_ends_with_its_iteration, 2},
                  {blocks_that_are_not_known_are_left_out, 2}, {the_same_bytes_again, 3},

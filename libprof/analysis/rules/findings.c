@@ -80,7 +80,7 @@ static void close_purse(struct purse *purse)
 /* What a draft is paid, and of it the time in which the device waits for the host; for kernels that
  * its time slows, beside that. */
 struct payment {
-    int64_t paid, waiting, slowed;
+    int64_t paid, waiting, in_calls, slowed;
 };
 
 /* Pay a draft's claims out of what is left of the device's states, and of each kernel. */
@@ -101,6 +101,7 @@ static struct payment pay(const struct prof_draft *draft, struct purse *purse)
         left[i] -= part;
         payment.paid += part;
         payment.waiting += i >= PROF_SLICE_SYNC ? part : 0;
+        payment.in_calls += prof_slice_is_of_waits(i) ? part : 0;
     }
     return payment;
 }
@@ -358,7 +359,7 @@ static bool publish(struct prof_judge *judge, struct prof_findings *result)
                 prof_made_by_recording(&f->devices.data[draft->device], &recorded[draft->device]);
             if (f->phase->overhead.source != PROF_OVERHEAD_UNKNOWN && !f->phase->overhead.in_part)
                 prof_set_net_bound(finding, payment.paid, payment.waiting, &made);
-            prof_leave_recording_out(draft, payment.waiting, &made);
+            prof_leave_recording_out(draft, payment.waiting, payment.in_calls, &made);
             if (finding->confidence <= HINT ||
                 (finding->names_no_cause && finding->bound_ns < finding->alone_ns / 2))
                 draft->most = PROF_SEVERITY_INFO;

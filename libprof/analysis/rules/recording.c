@@ -67,7 +67,7 @@ static const struct event_price *price_of_range(const struct prof_facts *f, uint
 
 /* Of threads that launch on the device. Returns how many are of operators. */
 static double add_recorded_ranges(struct prof_facts *f, uint32_t device,
-                                struct prof_recording_delay *sum)
+                                  struct prof_recording_delay *sum)
 {
     const struct prof_intervals *host = &f->phase->host;
     int64_t begin = host->count ? host->data[0].begin : 0;
@@ -145,13 +145,24 @@ void prof_recorded_on(const struct prof_judge *judge, uint32_t device,
 #define ALL_MEASURED 0.99
 #define ALL_COUNTED 0.97
 
+bool prof_slice_is_of_waits(int slice)
+{
+    return slice == PROF_SLICE_SYNC || slice == PROF_SLICE_COPY_CALL;
+}
+
 struct prof_made prof_made_by_recording(const struct prof_device_facts *device,
                                         const struct prof_recording_delay *recorded)
 {
     struct prof_made made = {0};
-    for (int i = PROF_SLICE_SYNC; i <= PROF_SLICE_HOST; i++)
+    double in_calls = 0;
+    for (int i = PROF_SLICE_SYNC; i <= PROF_SLICE_HOST; i++) {
         made.all_ns += (double)device->slice_ns[i];
+        in_calls += prof_slice_is_of_waits(i) ? (double)device->slice_ns[i] : 0;
+    }
     if (made.all_ns > 0) {
+        double between = made.all_ns - in_calls, beyond = recorded->likely_ns - between;
+        made.between = between > 0 ? fmin(recorded->likely_ns / between, 1) : 0;
+        made.in_calls = in_calls > 0 ? fmin(fmax(beyond, 0) / in_calls, 1) : 0;
         made.least = fmin(recorded->least_ns / made.all_ns, 1);
         made.likely = fmin(recorded->likely_ns / made.all_ns, 1);
         made.most = fmin(recorded->most_ns / made.all_ns, 1);
@@ -176,16 +187,17 @@ void prof_set_net_bound(struct prof_finding *finding, int64_t paid, int64_t wait
 
 /* The severity is that of the program, not of its recording: it leaves out the part of the waiting
  * that recording is likely to have made, and all of it where it may have made all. */
-void prof_leave_recording_out(struct prof_draft *draft, int64_t waiting,
+void prof_leave_recording_out(struct prof_draft *draft, int64_t waiting, int64_t in_calls,
                               const struct prof_made *made)
 {
     struct prof_finding *finding = &draft->finding;
     int64_t bound = finding->bound_ns, own = prof_min(waiting, bound);
     if (own <= 0 || made->most <= 0)
         return;
-    double part = made->all ? 1 : made->likely;
-    double left = 1 - part * (double)own / (double)bound;
-    double phase = fmax((double)finding->typical_phase_ns - part * made->all_ns, 1);
+    double likely =
+        made->between + (made->in_calls - made->between) * (double)in_calls / (double)waiting;
+    double left = 1 - (made->all ? 1 : likely) * (double)own / (double)bound;
+    double phase = fmax((double)finding->typical_phase_ns - made->likely * made->all_ns, 1);
     finding->typical_ns = (int64_t)((double)finding->typical_ns * left);
     if (!made->all)
         finding->typical_phase_ns = (int64_t)fmax(phase, (double)finding->typical_ns);
