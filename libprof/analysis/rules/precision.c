@@ -244,7 +244,7 @@ const struct prof_rule prof_rules_precision[] = {
           .bound = "Half of the time alone of kernels below 4 FLOP per byte; of the others all but "
                    "what their FLOP take on tensor cores in 16 bits, or half their bytes. With "
                    "them all others that are of 32 bits by their names. 15/16 of a library's "
-                   "products that only names tell of.",
+                   "products that are known by their names only.",
           .limits = "Whether the accuracy suffices only the program knows. Where only the kernel's "
                     "name gives the type, it may be wrong; integers are multiplied in the pipe of "
                     "32 bits too.",
