@@ -273,14 +273,15 @@ static void overhead_text(const struct prof_overhead *o, char *out, size_t size)
         snprintf(left, sizeof left, ", and %.2fx as long as before CUPTI was switched on",
                  o->paused);
     if (o->source == PROF_OVERHEAD_MEASURED && o->in_part)
-        snprintf(out, size,
-                 "at least %.2fx, measured over %s recorded and %s unrecorded iterations, in %s: %s "
-                 "recorded, %s in a pause; what CUPTI costs in a pause is not known, as no iteration "
-                 "ended before CUPTI was switched on",
-                 o->low, prof_count(o->recorded).text, prof_count(o->unrecorded).text,
-                 prof_counted(o->pauses_used, "pause", "pauses").text,
-                 prof_duration_ns((int64_t)o->recorded_ns).text,
-                 prof_duration_ns((int64_t)o->bare_ns).text);
+        snprintf(
+            out, size,
+            "at least %.2fx, measured over %s recorded and %s unrecorded iterations, in %s: %s "
+            "recorded, %s in a pause; what CUPTI costs in a pause is not known, as no iteration "
+            "ended before CUPTI was switched on",
+            o->low, prof_count(o->recorded).text, prof_count(o->unrecorded).text,
+            prof_counted(o->pauses_used, "pause", "pauses").text,
+            prof_duration_ns((int64_t)o->recorded_ns).text,
+            prof_duration_ns((int64_t)o->bare_ns).text);
     else if (o->source == PROF_OVERHEAD_MEASURED)
         snprintf(out, size,
                  "%.2fx [%.2f, %.2f], measured over %s recorded and %s unrecorded iterations, in "
@@ -294,8 +295,8 @@ static void overhead_text(const struct prof_overhead *o, char *out, size_t size)
         snprintf(out, size,
                  "%s%s of the run: %s of %s iterations were recorded, in %s; a recorded one takes "
                  "%.2fx [%.2f, %.2f] as long as the others, which take %s%s",
-                 o->in_part ? "at least " : "", prof_percent(o->of_run).text, prof_count(o->recorded).text,
-                 prof_count(o->recorded + o->unrecorded).text,
+                 o->in_part ? "at least " : "", prof_percent(o->of_run).text,
+                 prof_count(o->recorded).text, prof_count(o->recorded + o->unrecorded).text,
                  prof_counted(o->pauses_used, "row", "rows").text, o->ratio, o->low, o->high,
                  prof_duration_ns((int64_t)o->bare_ns).text, left);
     else if (o->source == PROF_OVERHEAD_ESTIMATED)
@@ -453,7 +454,7 @@ static void text_finding(const struct prof_report_page *page, const struct prof_
         {"    bound", words.bound},
         {"    net", words.net},
         {"    replay", whole ? words.replay : NULL},
-        {"    fix", finding->rule->fix},
+        {"    fix", finding->fix},
         {"    with", whole || finding->severity > PROF_SEVERITY_INFO ? words.with : NULL},
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
@@ -540,7 +541,7 @@ void prof_report_markdown_findings(FILE *out, const struct prof_report_data *dat
                 line[0] ? ": " : "", line);
         put_prose(out, finding->seen);
         fputc('\n', out);
-        const struct said all[] = {{"worst", words.worst},   {"fix", finding->rule->fix},
+        const struct said all[] = {{"worst", words.worst},   {"fix", finding->fix},
                                    {"at", words.lines},      {"bound", words.bound},
                                    {"replay", words.replay}, {"with", words.with}};
         for (size_t k = 0; k < sizeof all / sizeof *all; k++) {

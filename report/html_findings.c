@@ -160,7 +160,7 @@ static void put_finding(FILE *out, const struct prof_report_data *data, size_t n
     prof_html_print(out, "%s <code>%s</code></h3>\n", finding->rule->title, finding->rule->id);
     put_price(out, data, finding);
     fputs("<p class=\"fix\">", out);
-    put_marked_text(out, finding->rule->fix);
+    put_marked_text(out, finding->fix);
     prof_html_print(out, "</p></summary>\n<p class=\"seen\">%s</p>\n<dl>\n", finding->seen);
     put_finding_row(out, "Why", finding->rule->why);
     put_finding_row(out, "With", words.with);

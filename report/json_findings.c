@@ -47,7 +47,7 @@ static void json_finding(struct prof_json *json, const struct prof_report_data *
     prof_json_known(json, "devices", finding->devices ? (int64_t)finding->devices : PROF_UNKNOWN);
     prof_json_string(json, "seen", finding->seen);
     prof_json_string(json, "why", finding->rule->why);
-    prof_json_string(json, "fix", finding->rule->fix);
+    prof_json_string(json, "fix", finding->fix);
     prof_json_string(json, "cuda", finding->rule->cuda);
     prof_json_string(json, "opencl", finding->rule->opencl);
     prof_json_string(json, "pytorch", finding->rule->pytorch);

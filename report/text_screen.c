@@ -373,7 +373,7 @@ static void screen_findings(const struct prof_report_page *page,
                                            ? PROF_TONE_BAD
                                            : PROF_TONE_HEAD),
                 (int)title, line.text, prof_report_plain(page), line.text + title);
-        screen_fix(page, finding->rule->fix);
+        screen_fix(page, finding->fix);
     }
 }
 

@@ -179,6 +179,8 @@ struct prof_place {
 
 struct prof_finding {
     const struct prof_rule_page *rule;
+    const char *fix;     /* what to do: the rule's, or what users of the program's framework call.
+                            Static */
     const char *subject; /* of rules that report kernels one by one: "gather: long_scoreboard", the
                             kernel and what it waits for; else NULL */
     size_t phase;        /* index into prof_findings.phases */

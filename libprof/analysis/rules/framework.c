@@ -6,11 +6,11 @@
 #include "libprof/analysis/rules/judge.h"
 #include "libprof/base/saturate.h"
 
-/* Ranges whose names begin so; what they are as a sentence goes on, and the remedy. */
+/* Ranges whose names begin so; what they are as a sentence goes on, and what to do about them. */
 static const struct remedy {
     const char *range;
     enum prof_advice what;
-    const char *is, *call;
+    const char *is, *fix;
     enum {
         ANY,
         IN_ROWS, /* only of launches that come one after the other */
@@ -20,47 +20,47 @@ static const struct remedy {
     } kind;
 } remedies[] = {
     {"Optimizer.step#", PROF_ADVICE_LAUNCHES, "the optimizer's step",
-     "pass fused=True or foreach=True to the optimizer", ANY},
+     "Pass fused=True or foreach=True to the optimizer.", ANY},
     {"aten::lstm_cell", PROF_ADVICE_LAUNCHES, "an LSTMCell, called for each time step",
-     "nn.LSTM computes the whole sequence in one call", ANY},
+     "Call nn.LSTM, once for the whole sequence.", ANY},
     {"aten::gru_cell", PROF_ADVICE_LAUNCHES, "a GRUCell, called for each time step",
-     "nn.GRU computes the whole sequence in one call", ANY},
+     "Call nn.GRU, once for the whole sequence.", ANY},
     {"aten::rnn_tanh_cell", PROF_ADVICE_LAUNCHES, "an RNNCell, called for each time step",
-     "nn.RNN computes the whole sequence in one call", ANY},
+     "Call nn.RNN, once for the whole sequence.", ANY},
     {"aten::rnn_relu_cell", PROF_ADVICE_LAUNCHES, "an RNNCell, called for each time step",
-     "nn.RNN computes the whole sequence in one call", ANY},
+     "Call nn.RNN, once for the whole sequence.", ANY},
     {"aten::add_", PROF_ADVICE_LAUNCHES, "updates of one tensor after the other",
-     "torch._foreach_add_, _foreach_mul_, _foreach_lerp_ and their like update a list of tensors "
-     "in "
-     "one call",
+     "Update the list of tensors in one call: torch._foreach_add_, _foreach_mul_, "
+     "_foreach_lerp_ and their like.",
      IN_ROWS},
     {"aten::nonzero", PROF_ADVICE_WAITS,
      "nonzero (also of x[mask]), whose result has a size to wait for",
-     "torch.where(mask, a, b), a product with the mask, or topk have a size that is known", GOES},
+     "Keep sizes known: torch.where(mask, a, b), a product with the mask, or topk.", GOES},
     {"aten::masked_select", PROF_ADVICE_WAITS, "masked_select, whose result has a size to wait for",
-     "torch.where(mask, a, b) or a product with the mask has a size that is known", GOES},
+     "Keep sizes known: torch.where(mask, a, b), or a product with the mask.", GOES},
     {"aten::bincount", PROF_ADVICE_WAITS, "bincount, whose result has a size to wait for",
-     "zeros of a known size and index_add_ or scatter_add_ count without a wait", GOES},
+     "Count by index_add_ or scatter_add_ into zeros of a known size.", GOES},
     {"aten::_unique", PROF_ADVICE_WAITS, "unique, whose result has a size to wait for",
-     "unique before the loop, or sort and compare neighbours", GOES},
+     "Call unique before the loop, or sort and compare neighbours.", GOES},
     {"aten::repeat_interleave", PROF_ADVICE_WAITS,
      "repeat_interleave, whose result has a size to wait for",
-     "output_size=N gives a size that is known", ANY},
+     "Pass output_size=N to repeat_interleave: the size is then known.", ANY},
     {"aten::_is_any_true", PROF_ADVICE_WAITS,
      "torch.autograd's anomaly detection, which looks through each gradient and keeps a traceback "
      "of "
      "each operator",
-     "detect_anomaly() and set_detect_anomaly(True) are for the search for a NaN only", CHECKS},
+     "Turn detect_anomaly() and set_detect_anomaly(True) off: they help to find a NaN.", CHECKS},
     {"aten::_local_scalar_dense", PROF_ADVICE_WAITS, ".item(), float(tensor) or `if tensor:`",
-     "keep the tensor (.detach()), and read it every k steps", ANY},
+     "Keep the tensor (.detach()), and read it every k steps.", ANY},
     {"enumerate(DataLoader)#_SingleProcess", PROF_ADVICE_HOST, "a DataLoader without workers",
-     "DataLoader(num_workers=N, pin_memory=True) prepares batches ahead", ANY},
+     "Prepare batches ahead: DataLoader(num_workers=N, pin_memory=True).", ANY},
     {"enumerate(DataLoader)#_MultiProcess", PROF_ADVICE_HOST,
      "waiting for the DataLoader's workers",
-     "more num_workers, a larger prefetch_factor, or less work for each sample", ANY},
+     "Give the DataLoader more num_workers, a larger prefetch_factor, or less work a sample.", ANY},
 };
 #define REMEDIES (sizeof remedies / sizeof remedies[0])
 #define BESIDE 255    /* in place of a remedy's number: a range that may be one of a check's */
+#define MOST_PART 0.5 /* of what a finding counts, from which the remedy is its fix */
 #define MAIN_PART 0.3 /* of what a finding counts, that one remedy must be about */
 
 /* What a remedy is about, within the phase. */
@@ -359,11 +359,13 @@ static void advise(struct prof_judge *judge, struct prof_draft *draft, const str
         return;
     draft->finding.names_no_cause = false;
     prof_numbers(draft, {"operator_share", part});
-    prof_say(draft, " {operator_share} of %s of %s: %s.",
+    bool most = part >= MOST_PART;
+    draft->finding.fix = most ? remedy->fix : draft->finding.fix;
+    prof_say(draft, " {operator_share} of %s of %s.%s%s",
              remedy->what == PROF_ADVICE_LAUNCHES ? "the launches are"
              : remedy->what == PROF_ADVICE_WAITS  ? "these reads are"
                                                   : "that time is",
-             remedy->is, remedy->call);
+             remedy->is, most ? "" : " ", most ? "" : remedy->fix);
     if (remedy->what == PROF_ADVICE_WAITS)
         claim_operator(judge, draft, remedy->kind == CHECKS ? INT64_MAX : use->host_ns);
     const struct prof_shape *shape;

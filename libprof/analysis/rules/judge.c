@@ -19,6 +19,7 @@ struct prof_draft *prof_found(struct prof_judge *judge, double confidence)
     }
     *draft = (struct prof_draft){
         .finding = {.rule = &judge->rule->page,
+                    .fix = judge->rule->page.fix,
                     .device = judge->device ? judge->device->id : 0,
                     .devices = judge->device ? 1 : 0,
                     .confidence = confidence,
