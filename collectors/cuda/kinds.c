@@ -207,10 +207,9 @@ static bool is_used_by(const struct cuda_kind *kind, enum cuda_domain domain, ui
 
 static void use_kind(size_t i)
 {
-    if (atomic_load(&used) >> i & 1 || !cuda_kinds_begin())
-        return;
-    if (!(atomic_fetch_or(&used, 1ull << i) >> i & 1))
-        enable_within_window(&cuda_kinds[i]);
+    if (atomic_fetch_or(&used, 1ull << i) >> i & 1 || !cuda_kinds_begin())
+        return; /* the next switching knows of it */
+    enable_within_window(&cuda_kinds[i]);
     cuda_kinds_end();
 }
 

@@ -332,6 +332,11 @@ START_TEST(copies_between_contexts)
     kind_on[kind] = false;
     cuda_kinds_context();
     ck_assert(!kind_on[kind]);
+    cuda_kinds_forked();
+    cuda_kinds_context(); /* before the kinds are started */
+    cuda_kinds_context();
+    begin_switching(true);
+    ck_assert(kind_on[kind]);
 }
 END_TEST
 
