@@ -15,13 +15,15 @@ struct program {
     int steps;
 };
 /* Each ended by one without a name. */
-extern const struct program programs_u[], programs_v[], programs_z[], programs_y[], programs_r[];
-extern const char source_u[], source_v[], source_z[], source_y[], source_r[];
+extern const struct program programs_t[], programs_u[], programs_v[], programs_z[], programs_y[],
+    programs_r[];
+extern const char source_t[], source_u[], source_v[], source_z[], source_y[], source_r[];
 
 extern cl_context context;
 extern cl_command_queue queue, other;
 extern bool fixed;
-extern cl_mem outcome; /* if set: both forms end with the same bytes in it */
+extern volatile bool over; /* the last step has ended */
+extern cl_mem outcome;     /* if set: both forms end with the same bytes in it */
 
 /* The host's own work: busy for so long. */
 void host_work(double us);
@@ -38,6 +40,7 @@ struct argument {
 #define ARGUMENT(type, x) ((struct argument){sizeof(type), &(type){x}})
 #define MEM(x) ARGUMENT(cl_mem, x)
 #define INT(x) ARGUMENT(cl_int, x)
+#define INT4(...) ((struct argument){sizeof(cl_int4), &(cl_int4){{__VA_ARGS__}}})
 #define FLOAT(x) ARGUMENT(cl_float, x)
 #define LAUNCH(queue, name, items, ...)                                                            \
     launch(queue, name, items, (const struct argument[]){__VA_ARGS__, {0, NULL}}, NULL, NULL)
@@ -48,6 +51,14 @@ void launch(cl_command_queue on, const char *name, size_t items, const struct ar
 void launch_range(cl_command_queue on, const char *name, cl_uint dimensions, const size_t *items,
                   const size_t *group, const struct argument *arguments, const cl_event *after,
                   cl_event *event);
+
+#define RANGE(queue, name, dimensions, items, group, ...)                                          \
+    launch_range(queue, name, dimensions, items, group,                                            \
+                 (const struct argument[]){__VA_ARGS__, {0, NULL}}, NULL, NULL)
+void drain(cl_command_queue on); /* waits for all that was launched */
+/* Numbers below a power of two, mask + 1, that any run has alike; to be freed. */
+int *drawn(size_t count, int mask);
+cl_mem drawn_buffer(size_t count, int mask);
 
 #define MIB ((size_t)1 << 20)
 

@@ -8,36 +8,6 @@
 
 #include "bench/opencl_faults.h"
 
-#define RANGE(queue, name, dimensions, items, group, ...)                                          \
-    launch_range(queue, name, dimensions, items, group,                                            \
-                 (const struct argument[]){__VA_ARGS__, {0, NULL}}, NULL, NULL)
-#define INT4(...) ((struct argument){sizeof(cl_int4), &(cl_int4){{__VA_ARGS__}}})
-
-static void drain(cl_command_queue on)
-{
-    must(clFinish(on), "clFinish");
-}
-
-/* Numbers below a power of two, that any run has alike. */
-static int *drawn(size_t count, int mask)
-{
-    static unsigned state = 7;
-    int *values = host(count * 4);
-    for (size_t i = 0; i < count; i++) {
-        state = state * 1664525u + 1013904223u;
-        values[i] = (int)(state >> 8) & mask;
-    }
-    return values;
-}
-
-static cl_mem drawn_buffer(size_t count, int mask)
-{
-    int *values = drawn(count, mask);
-    cl_mem memory = make_buffer(context, count * 4, values);
-    free(values);
-    return memory;
-}
-
 /* A telescope looks for pulsars: how late each channel is for each distance goes with each block of
  * samples. */
 static void r_pulsar(int step)
