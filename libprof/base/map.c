@@ -18,6 +18,13 @@ static uint64_t hash_map_key(uint64_t x)
     return x ^ (x >> 33);
 }
 
+uint64_t prof_map_mix(uint64_t key, int64_t value)
+{
+    key ^= (uint64_t)value + 0x9e3779b97f4a7c15u + (key << 6) + (key >> 2);
+    key *= 0xff51afd7ed558ccdu;
+    return key ^ (key >> 33);
+}
+
 static size_t find_slot(const struct prof_map *map, uint64_t key)
 {
     size_t mask = map->capacity - 1, i = (size_t)hash_map_key(key) & mask;

@@ -33,6 +33,9 @@ bool prof_map_next(const struct prof_map *map, size_t *at, uint64_t *key, uint64
 void prof_map_clear(struct prof_map *map); /* empty, keeps the memory */
 void prof_map_free(struct prof_map *map);
 
+/* A key of several values, made one by one. */
+uint64_t prof_map_mix(uint64_t key, int64_t value);
+
 struct prof_names_slot {
     uint32_t hash, value;
     uint32_t length;

@@ -14,13 +14,6 @@
 
 /* ---- shapes and devices ---------------------------------------------------------------------- */
 
-static uint64_t mix_into_hash(uint64_t hash, int64_t value)
-{
-    hash ^= (uint64_t)value + 0x9e3779b97f4a7c15u + (hash << 6) + (hash >> 2);
-    hash *= 0xff51afd7ed558ccdu;
-    return hash ^ (hash >> 33);
-}
-
 static uint32_t facts_device_number(struct prof_facts *f, int64_t stream)
 {
     const struct prof_stream *s = prof_stream(f->capture, stream);
@@ -70,13 +63,13 @@ static bool has_same_flag(const struct prof_event_row *op, enum prof_op_kind kin
 static uint64_t shape_key(const struct prof_facts *f, const struct prof_event_row *op)
 {
     uint64_t key =
-        mix_into_hash(mix_into_hash((uint64_t)op->kind << 1 | op->in_graph, op->config), op->name);
+        prof_map_mix(prof_map_mix((uint64_t)op->kind << 1 | op->in_graph, op->config), op->name);
     if (op->kind == PROF_OP_KERNEL || op->kind == PROF_OP_GRAPH)
         return key;
-    key = mix_into_hash(mix_into_hash(mix_into_hash(key, bytes_of(f, op)), op->copy_kind),
-                        op->source_kind);
-    key = mix_into_hash(mix_into_hash(key, op->target_kind), op->blocking);
-    return mix_into_hash(key, has_same_flag(op, PROF_OP_TRANSFER));
+    key = prof_map_mix(prof_map_mix(prof_map_mix(key, bytes_of(f, op)), op->copy_kind),
+                       op->source_kind);
+    key = prof_map_mix(prof_map_mix(key, op->target_kind), op->blocking);
+    return prof_map_mix(key, has_same_flag(op, PROF_OP_TRANSFER));
 }
 
 static uint32_t shape_of(struct prof_facts *f, const struct prof_event_row *op, uint64_t key)
@@ -86,7 +79,7 @@ static uint32_t shape_of(struct prof_facts *f, const struct prof_event_row *op, 
         return PROF_NO_GROUP;
     int64_t bytes = bytes_of(f, op);
     bool fresh;
-    uint32_t number = prof_group_number(&f->shape_index, mix_into_hash(key, device), &fresh);
+    uint32_t number = prof_group_number(&f->shape_index, prof_map_mix(key, device), &fresh);
     if (number == PROF_NO_GROUP || !fresh)
         return number;
     struct prof_shape *shape = prof_array_add(&f->shapes);
@@ -116,9 +109,9 @@ static uint32_t operation_place_number(struct prof_facts *f, const struct prof_e
 {
     uint64_t key = shape_key(f, op);
     bool fresh, again = has_same_flag(op, PROF_OP_KERNEL);
-    uint64_t place_key = mix_into_hash(mix_into_hash(key, op->stream), op->thread);
-    uint32_t number = prof_group_number(
-        &f->place_index, again ? mix_into_hash(place_key, again) : place_key, &fresh);
+    uint64_t place_key = prof_map_mix(prof_map_mix(key, op->stream), op->thread);
+    uint32_t number = prof_group_number(&f->place_index,
+                                        again ? prof_map_mix(place_key, again) : place_key, &fresh);
     if (number == PROF_NO_GROUP || !fresh)
         return number;
     uint32_t shape = shape_of(f, op, key);

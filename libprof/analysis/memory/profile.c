@@ -8,12 +8,6 @@
 #include "libprof/base/saturate.h"
 #include "libprof/wire/memory.h"
 
-static uint64_t mix_keys(uint64_t a, uint64_t b)
-{
-    uint64_t h = (a ^ (b + 0x9e3779b97f4a7c15u + (a << 6) + (a >> 2))) * 0xff51afd7ed558ccdu;
-    return h ^ (h >> 33);
-}
-
 bool memory_on_host(int kind)
 {
     return kind == WIRE_MEMORY_PINNED || kind == WIRE_MEMORY_PAGEABLE;
@@ -24,7 +18,7 @@ bool memory_on_host(int kind)
 static uint32_t memory_place_number(struct memory_work *w, int64_t device, bool host, int kind)
 {
     bool fresh;
-    uint64_t key = mix_keys(mix_keys((uint64_t)device, host), (uint64_t)(kind + 1));
+    uint64_t key = prof_map_mix(prof_map_mix((uint64_t)device, host), kind + 1);
     uint32_t number = prof_group_number(&w->place_index, key, &fresh);
     if (number == PROF_NO_GROUP || !fresh)
         return number;
@@ -51,7 +45,7 @@ uint32_t memory_site_of(struct memory_work *w, uint32_t node, int64_t device, in
 {
     bool fresh, host = memory_on_host(kind);
     device = host ? 0 : device;
-    uint64_t key = mix_keys(mix_keys(node, (uint64_t)device), (uint64_t)kind);
+    uint64_t key = prof_map_mix(prof_map_mix(node, device), kind);
     uint32_t number = prof_group_number(&w->site_index, key, &fresh);
     if (number == PROF_NO_GROUP || !fresh)
         return number;
