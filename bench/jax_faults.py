@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""JAX programs: fourteen with a planted fault and the same without it, and four without a fault.
+"""JAX programs: seventeen with a planted fault and the same without it, and five without a fault.
 
     jax_faults.py NAME --form bad|fixed [--steps N | --seconds S] [--turn FILE] [--cpu-smoke]
 
-Part of the sets w and x (torch_faults_w.py, torch_faults_x.py: scored once, then tuned on), y and r (torch_faults_y.py,
-torch_faults_r.py: scored only). Labels: tests/diagnosis/unseen.tsv. Ranges come from the module nvtx, perfkit's own
-package (PERFKIT_LIBPROF names its library) or PyTorch, whichever is found first. Memory is not taken in advance, as
-programs run side by side."""
+Part of the sets w and x (torch_faults_w.py, torch_faults_x.py: scored once, then tuned on), y, r and q
+(torch_faults_y.py, torch_faults_r.py, torch_faults_q.py: scored only). Labels: tests/diagnosis/unseen.tsv. Ranges come
+from the module nvtx, perfkit's own package (PERFKIT_LIBPROF names its library) or PyTorch, whichever is found first.
+Memory is not taken in advance, as programs run side by side."""
 import contextlib
 import math
 import os
@@ -445,6 +445,118 @@ def r_jax_mixer(_):
     return step
 
 
+def q_jax_callback(fixed):
+    width, rows, count, seen = size(1024, 8), size(4096), 12, []
+    state = {"params": short(deep(count, width, 4 * width))}
+    x, wanted = (short(rand(90 + i, rows, width)) for i in range(2))
+
+    def note(norm):
+        seen.append(norm)
+        del seen[:-100]
+
+    def update(params, x, wanted):
+        grads = jax.grad(distance)(params, x, wanted)
+        norms = [sum(jnp.sum(jnp.square(g.astype(jnp.float32))) for g in layer) for layer in grads]
+        if not fixed:
+            for norm in norms:
+                jax.debug.callback(note, norm)
+        return descend(params, grads), jnp.stack(norms)
+    update = jax.jit(update, donate_argnums=0)
+
+    def step():  # how large the gradients of each layer are, for a page of graphs
+        state["params"], norms = update(state["params"], x, wanted)
+        if fixed:
+            note(norms)
+        return state["params"]
+    return step
+
+
+def q_jax_map(fixed):
+    rows, place, width, room = size(256, 2), size(32, 8), size(128, 8), 4
+    kind = jnp.float32 if SMOKE else jnp.bfloat16
+    first = rand(110, 3, 3, 3, width, dtype=kind) / 27 ** 0.5
+    params = [rand(111 + i, 3, 3, width, width, dtype=kind) / (9 * width) ** 0.5 for i in range(8)]
+    state, pictures = {"params": [first, *params], "key": jax.random.PRNGKey(120)}, rand(121, rows, place, place, 3)
+
+    def changed(picture, key):
+        one, other, third = jax.random.split(key, 3)
+        at = jax.random.randint(one, (2,), 0, 2 * room + 1)
+        wide = jnp.pad(picture, ((room, room), (room, room), (0, 0)))
+        picture = jax.lax.dynamic_slice(wide, (at[0], at[1], 0), picture.shape)
+        picture = jnp.where(jax.random.bernoulli(other), picture[:, ::-1], picture)
+        return picture * jax.random.uniform(third, (), minval=0.8, maxval=1.2)
+
+    def convolution(x, weight):
+        return jax.lax.conv_general_dilated(x, weight, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
+
+    def loss(params, x):
+        x = convolution(x, params[0])
+        for weight in params[1:]:
+            x = x + jax.nn.relu(convolution(x, weight))
+        return jnp.mean(jnp.square(x.astype(jnp.float32)))
+
+    def update(params, key, pictures):
+        key, now = jax.random.split(key)
+        keys = jax.random.split(now, rows)
+        if fixed:
+            x = jax.vmap(changed)(pictures, keys)
+        else:
+            x = jax.lax.map(lambda both: changed(*both), (pictures, keys))
+        return descend(params, jax.grad(loss)(params, x.astype(kind))), key
+    update = jax.jit(update, donate_argnums=0)
+
+    def step():  # pictures are cut, turned and made brighter, all at once or one after the other
+        state["params"], state["key"] = update(state["params"], state["key"], pictures)
+        return state["params"]
+    return step
+
+
+def q_jax_columns(fixed):
+    rows, count, width = size(16384), size(192, 4), size(2048, 8)
+    tables = np.random.default_rng(9).standard_normal((4, count, rows), dtype=np.float32)
+    truth = jax.nn.one_hot(np.random.default_rng(10).integers(0, 16, rows), 16)
+    state = {"params": dense(count, width, width, 16), "i": 0}
+
+    def update(params, columns, truth):
+        x = (columns if fixed else jnp.stack(list(columns.values()))).T
+        loss, grads = jax.value_and_grad(entropy)(params, x, truth)
+        return descend(params, grads), loss
+    update = jax.jit(update, donate_argnums=0)
+
+    def step():  # a table's columns, each by its name or all as one array
+        state["i"] += 1
+        table = tables[state["i"] % len(tables)]
+        columns = table if fixed else {"column %03d" % i: column for i, column in enumerate(table)}
+        state["params"], loss = update(state["params"], columns, truth)
+        return loss
+    return step
+
+
+def q_jax_cg(_):
+    """No fault: conjugate gradients, each of whose products must wait for the one before."""
+    count = size(16384, 64)
+    some = rand(130, count, count)
+    matrix = (some + some.T) / (2 * count) ** 0.5 + 4 * jnp.eye(count)  # its eigenvalues are between 2 and 6
+    wanted = rand(131, count)
+    del some
+
+    @jax.jit
+    def solve(matrix, wanted):
+        def body(_, state):
+            x, rest, way, size_of_rest = state
+            there = matrix @ way
+            far = size_of_rest / jnp.dot(way, there)
+            x, rest = x + far * way, rest - far * there
+            left = jnp.dot(rest, rest)
+            return x, rest, rest + left / size_of_rest * way, left
+        begin = jnp.zeros_like(wanted), wanted, wanted, jnp.dot(wanted, wanted)
+        return jax.lax.fori_loop(0, 20, body, begin)[0]
+
+    def step():
+        return solve(matrix, wanted)
+    return step
+
+
 def ranges():
     """A context manager of a name."""
     try:
@@ -470,4 +582,4 @@ def prepare(smoke):
 
 if __name__ == "__main__":
     sys.exit(paced.main(__doc__, {name: function for name, function in globals().items()
-                                  if name[:2] in ("w_", "x_", "y_", "r_")}, prepare))
+                                  if name[:2] in ("w_", "x_", "y_", "r_", "q_")}, prepare))

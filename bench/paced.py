@@ -1,4 +1,4 @@
-"""What torch_faults_w.py, _x.py, _y.py, _r.py, triton_faults.py and jax_faults.py share: arguments, turns, marked iterations.
+"""What torch_faults_w.py to _q.py, triton_faults.py and jax_faults.py share: arguments, turns, marked iterations.
 
     PROGRAM NAME --form bad|fixed [--steps N | --seconds S] [--turn FILE] [--cpu-smoke]
     PROGRAM --list

@@ -6,8 +6,8 @@
 
 Sets with other models, sizes and code for each class of fault: rules may be tuned on t_ and s_ (scored first), u_
 (torch_faults_u.py) and w_ (torch_faults_w.py, triton_faults.py, jax_faults.py), which were scored first, too; v_
-(torch_faults_v.py), y_ and r_ (torch_faults_y.py, torch_faults_r.py and the files of w_) are scored only, x_
-(likewise) were scored first. What a report should say of them stands in tests/diagnosis/unseen.tsv; bench/unseen
+(torch_faults_v.py) and q_ (torch_faults_q.py and the files of w_) are scored only, x_, y_ and r_ (likewise) were
+scored first. What a report should say of them stands in tests/diagnosis/unseen.tsv; bench/unseen
 records and judges them. Each iteration is an NVTX range "step"; the last line is "step N ns", the mean. --turn: a file
 to lock before the first step, so that several programs start side by side and compute one after the other. Needs
 PyTorch; no data, no other package."""

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Programs with Triton kernels of their own: nine with a planted fault and the same without it, and four without.
+"""Programs with Triton kernels of their own: eleven with a planted fault and the same without it, and five without.
 
     triton_faults.py NAME --form bad|fixed [--steps N | --seconds S] [--turn FILE] [--cpu-smoke]
 
-Part of the sets w (torch_faults_w.py: tuned on since), x, y and r (torch_faults_x.py, torch_faults_y.py,
-torch_faults_r.py: scored only). Labels: tests/diagnosis/unseen.tsv. Needs PyTorch and Triton; --cpu-smoke uses
-Triton's interpreter."""
+Part of the sets w (torch_faults_w.py: tuned on since), x, y, r and q (torch_faults_x.py, torch_faults_y.py,
+torch_faults_r.py, torch_faults_q.py: scored only). Labels: tests/diagnosis/unseen.tsv. Needs PyTorch and Triton;
+--cpu-smoke uses Triton's interpreter."""
 import os
 import sys
 
@@ -312,6 +312,89 @@ def r_triton_quant(_):
     return step
 
 
+@triton.jit
+def column_sums(x, sums, rows, width, part, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
+    column = tl.program_id(0) * COLUMNS + tl.arange(0, COLUMNS)
+    total = tl.zeros((COLUMNS,), dtype=tl.float32)
+    begin = tl.program_id(1) * part
+    end = tl.minimum(begin + part, rows)
+    for at in range(begin, end, ROWS):
+        row = at + tl.arange(0, ROWS)
+        here = row[:, None].to(tl.int64) * width + column[None, :]
+        value = tl.load(x + here, mask=(row < end)[:, None] & (column < width)[None, :], other=0.0)
+        total += tl.sum(value.to(tl.float32), axis=0)
+    tl.store(sums + tl.program_id(1) * width + column, total, mask=column < width)
+
+
+def q_triton_columns(fixed):
+    rows, inner, width = size(1 << 17, 128), size(1024, 16), size(4096, 16)
+    x, change = rand(rows, inner).to(half()), rand(rows, width).to(half())
+    weight, parts = rand(width, inner).to(half()) / width ** 0.5, 32 if fixed else 1
+    high, across = (64, 64) if fixed else (1024, 2)
+    sums = torch.empty(parts, width, device=common.DEVICE)
+
+    def step():  # what a layer learns; its bias by tiles, or by programs that each go down two columns
+        column_sums[(triton.cdiv(width, across), parts)](change, sums, rows, width, triton.cdiv(rows, parts), ROWS=high,
+                                                         COLUMNS=across)
+        return change @ weight, change.T @ x, sums.sum(0)
+    return step
+
+
+@triton.jit
+def products(a, b, out, rows, columns, depth, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
+    across = columns // N
+    for tile in range(tl.program_id(0), rows // M * across, tl.num_programs(0)):
+        row = tile // across * M + tl.arange(0, M)
+        column = tile % across * N + tl.arange(0, N)
+        total = tl.zeros((M, N), dtype=tl.float32)
+        for at in range(0, depth, K):  # all sizes are multiples of a tile's
+            here = at + tl.arange(0, K)
+            left = tl.load(a + row[:, None] * depth + here[None, :])
+            right = tl.load(b + here[:, None] * columns + column[None, :])
+            total = tl.dot(left, right, total)
+        tl.store(out + row[:, None] * columns + column[None, :], total.to(out.dtype.element_ty))
+
+
+def q_triton_persistent(fixed):
+    rows, columns, depth, tile = size(8192, 64), size(8448, 96), size(4096, 64), size(128, 32)
+    a, weights = rand(rows, depth).to(half()), [rand(depth, columns).to(half()) for _ in range(4)]
+    out, programs = torch.empty(rows, columns, device=common.DEVICE, dtype=half()), 108  # as many as an A100 has
+    if fixed:
+        programs = 4 if common.SMOKE else torch.cuda.get_device_properties(0).multi_processor_count
+
+    def step():  # some products, each by programs that stay and take tile after tile
+        for weight in weights:
+            products[(programs,)](a, weight, out, rows, columns, depth, M=tile, N=tile, K=size(64, 16), num_warps=8,
+                                  num_stages=3)
+        return out
+    return step
+
+
+@triton.jit
+def rotate(x, cosines, sines, HEADS: tl.constexpr, HALF: tl.constexpr):
+    token = tl.program_id(0).to(tl.int64)
+    head, at = tl.arange(0, HEADS)[:, None], tl.arange(0, HALF)[None, :]
+    here = x + token * HEADS * 2 * HALF + head * 2 * HALF + at
+    cosine, sine = tl.load(cosines + token * HALF + at), tl.load(sines + token * HALF + at)
+    first, second = tl.load(here).to(tl.float32), tl.load(here + HALF).to(tl.float32)
+    tl.store(here, first * cosine - second * sine)
+    tl.store(here + HALF, second * cosine + first * sine)
+
+
+def q_triton_rope(_):
+    tokens, heads, part = size(1 << 16), size(32, 2), size(64, 8)
+    queries = [torch.randn(tokens, heads, 2 * part, device=common.DEVICE, dtype=half()) for _ in range(8)]
+    angles = torch.arange(tokens, device=common.DEVICE)[:, None] / 10000 ** (torch.arange(
+        part, device=common.DEVICE) / part)
+    cosines, sines = angles.cos(), angles.sin()
+
+    def step():  # places of words, put into the queries of each layer where they are
+        for query in queries:
+            rotate[(tokens,)](query, cosines, sines, HEADS=heads, HALF=part, num_warps=4)
+        return queries
+    return step
+
+
 if __name__ == "__main__":
     sys.exit(paced.main(__doc__, {name: function for name, function in globals().items()
-                                  if name[:2] in ("w_", "x_", "y_", "r_")}, prepare))
+                                  if name[:2] in ("w_", "x_", "y_", "r_", "q_")}, prepare))
