@@ -225,7 +225,7 @@ void tui_dashboard_read(struct tui_dashboard *d, struct prof_capture *tail,
         prof_report_finding_saving(&findings, f, saves, sizeof saves);
         d->findings[d->finding_count].style = styles[f->severity];
         snprintf(d->findings[d->finding_count].text, sizeof d->findings[0].text, "%s%s%s%s: %s",
-                 f->rule->title, *saves ? " (" : "", saves, *saves ? ")" : "", f->rule->fix);
+                 f->rule->title, *saves ? " (" : "", saves, *saves ? ")" : "", f->fix);
         d->finding_count++;
     }
     read_recent_iterations(d, &iterations);

@@ -317,7 +317,7 @@ static void show_finding(struct tui_table *table, const struct prof_findings *fi
     }
     show_places(table, f);
     section(table, "Why it is slow", f->rule->why);
-    section(table, "What to change", f->rule->fix);
+    section(table, "What to change", f->fix);
     section(table, "What the rule cannot see", f->rule->limits);
 }
 

@@ -36,7 +36,8 @@ static _Atomic bool leaving;           /* the process exits: nothing is switched
 static _Atomic int32_t owner;          /* the process that may switch: not its forked children */
 static _Atomic uint32_t changing;      /* threads between cuda_kinds_begin and cuda_kinds_end */
 static _Atomic uint64_t used;          /* bit i: cuda_kinds[i] is used */
-static _Atomic uint32_t contexts;      /* created */
+static _Atomic uint32_t contexts;      /* created in this process */
+static _Atomic bool reaches_others;    /* two are: the helper thread has to look at the kinds */
 static uint64_t closed_at;             /* when the window was first seen closed; helper thread */
 
 /* Is it switched with the windows? */
@@ -213,10 +214,17 @@ static void use_kind(size_t i)
     cuda_kinds_end();
 }
 
+/* CUPTI holds its locks in the callback of a context: the helper thread switches. */
 void cuda_kinds_context(void)
 {
-    if (atomic_fetch_add(&contexts, 1) == 0)
-        return;
+    if (atomic_fetch_add(&contexts, 1) == 1) {
+        atomic_store(&reaches_others, true);
+        collector_wake();
+    }
+}
+
+static void use_kinds_between_contexts(void)
+{
     for (size_t i = 0; i < cuda_kind_count; i++) {
         if (cuda_kinds[i].between_contexts)
             use_kind(i);
@@ -231,7 +239,7 @@ bool cuda_kinds_wants_callback(enum cuda_domain domain, uint32_t cbid)
     return any;
 }
 
-/* A kind that few programs use, and that their CUPTI may not like, is left off in the others. */
+/* A kind that few programs use is left off in the others: CUPTI has broken some by such kinds. */
 void cuda_kinds_on_callback(enum cuda_domain domain, uint32_t cbid, const CUpti_CallbackData *call)
 {
     for (size_t i = 0; call->callbackSite == CUPTI_API_ENTER && i < cuda_kind_count; i++) {
@@ -243,6 +251,8 @@ void cuda_kinds_on_callback(enum cuda_domain domain, uint32_t cbid, const CUpti_
 void cuda_kinds_tick(bool last)
 {
     (void)last;
+    if (atomic_load(&reaches_others))
+        use_kinds_between_contexts();
     if (collector_awaits_iteration())
         return;
     if (wanted() || !atomic_load(&on)) {
@@ -320,5 +330,6 @@ void cuda_kinds_forked(void)
     atomic_store(&changing, 0);
     atomic_store(&used, 0);
     atomic_store(&contexts, 0);
+    atomic_store(&reaches_others, false);
     closed_at = 0;
 }

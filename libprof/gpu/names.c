@@ -150,7 +150,7 @@ static const struct {
     {PROF_LIBRARY_CUSOLVER, "cusolver", false},
     {PROF_LIBRARY_CUSOLVER, "getrf_wo_pivot_params_", false},
     {PROF_LIBRARY_CUBLAS, "cublas", false},
-    {PROF_LIBRARY_CUBLAS, "kernel_trsm_", true},
+    {PROF_LIBRARY_CUBLAS, "kernel_trsm_l_mul", true},
     {PROF_LIBRARY_CUBLAS, "nvjet_", true},
     {PROF_LIBRARY_CUBLAS, "ampere_", true},
     {PROF_LIBRARY_CUBLAS, "volta_", true},

@@ -21,7 +21,7 @@ import sys
 SIZE, STRING, BUFFER, CALLBACK, FLUSH, DROPPED, END = range(1, 8)
 LOST_RECORDS, LOST_CALLBACKS = 0, 1
 RUNTIME, DRIVER = 5, 4
-RESOURCE_DOMAIN, CONTEXT_CREATED, GRAPHNODE_CREATED, GRAPHNODE_CLONED = 3, 1, 13, 20
+RESOURCE_DOMAIN, GRAPHNODE_CREATED, GRAPHNODE_CLONED = 3, 13, 20
 
 # kind: (name, {field: (offset, format)}); a field beyond the end of a shorter, older record is None
 DEVICE_WORK = {"start": (16, "Q"), "end": (24, "Q")}

@@ -4,16 +4,16 @@ import gzip
 import unittest
 
 import replay
-from dump_reader import CONTEXT_CREATED
 from dump_writer import MS, Script
+
+DRIVER_DOMAIN, ENABLE_PEER_ACCESS = 1, 313  # CUPTI_DRIVER_TRACE_CBID_cuCtxEnablePeerAccess
 
 
 def everything():
     """A program that does one of each."""
     script = Script()
     worker = script.pid + 1
-    for context in 1, 2:  # copies between devices are recorded of programs with two
-        script.callback(CONTEXT_CREATED, context=context, handle=context << 8)
+    script.callback(ENABLE_PEER_ACCESS, domain=DRIVER_DOMAIN)  # or copies between devices are not recorded
     script.allocate(0x10000, 1 << 20)
     script.allocate(0x20000, 4096, worker)
     script.record(37, context=1, stream=13, priority=-1, flag=2)

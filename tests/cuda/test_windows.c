@@ -317,13 +317,17 @@ START_TEST(copies_between_contexts)
     const int kind = CUPTI_ACTIVITY_KIND_MEMCPY2;
     begin_switching(true);
     cuda_kinds_context();
+    cuda_kinds_tick(false);
     ck_assert(!kind_on[kind]);
     cuda_kinds_context();
+    ck_assert(!kind_on[kind]); /* not in the callback of a context */
+    cuda_kinds_tick(false);
     ck_assert(kind_on[kind]);
     close_window();
     later_ticks();
     ck_assert(!kind_on[kind]);
     cuda_kinds_context();
+    cuda_kinds_tick(false);
     ck_assert(!kind_on[kind]);
     open_window();
     ck_assert(kind_on[kind]);
@@ -331,10 +335,12 @@ START_TEST(copies_between_contexts)
     begin_switching(true);
     kind_on[kind] = false;
     cuda_kinds_context();
+    cuda_kinds_tick(false);
     ck_assert(!kind_on[kind]);
     cuda_kinds_forked();
     cuda_kinds_context(); /* before the kinds are started */
     cuda_kinds_context();
+    cuda_kinds_tick(false);
     begin_switching(true);
     ck_assert(kind_on[kind]);
 }

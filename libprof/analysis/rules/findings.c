@@ -101,7 +101,7 @@ static struct payment pay(const struct prof_draft *draft, struct purse *purse)
         left[i] -= part;
         payment.paid += part;
         payment.waiting += i >= PROF_SLICE_SYNC ? part : 0;
-        payment.in_calls += prof_slice_is_of_waits(i) ? part : 0;
+        payment.in_calls += i >= PROF_SLICE_SYNC && prof_slice_has_few_events(i) ? part : 0;
     }
     return payment;
 }

@@ -6,6 +6,11 @@
 #include "libprof/analysis/rules/judge.h"
 #include "libprof/base/saturate.h"
 
+/* How anomaly detection looks through a gradient, in PyTorch's operators, one behind the other. */
+#define FIRST_OF_CHECK "aten::isnan"
+#define CHECK "aten::_is_any_true"
+#define LAST_OF_CHECK "aten::item"
+
 /* Ranges whose names begin so; what they are as a sentence goes on, and what to do about them. */
 static const struct remedy {
     const char *range;
@@ -45,7 +50,7 @@ static const struct remedy {
     {"aten::repeat_interleave", PROF_ADVICE_WAITS,
      "repeat_interleave, whose result has a size to wait for",
      "Pass output_size=N to repeat_interleave: the size is then known.", ANY},
-    {"aten::_is_any_true", PROF_ADVICE_WAITS,
+    {CHECK, PROF_ADVICE_WAITS,
      "torch.autograd's anomaly detection, which looks through each gradient and keeps a traceback "
      "of "
      "each operator",
@@ -59,9 +64,9 @@ static const struct remedy {
      "Give the DataLoader more num_workers, a larger prefetch_factor, or less work a sample.", ANY},
 };
 #define REMEDIES (sizeof remedies / sizeof remedies[0])
-#define BESIDE 255    /* in place of a remedy's number: a range that may be one of a check's */
-#define MOST_PART 0.5 /* of what a finding counts, from which the remedy is its fix */
-#define MAIN_PART 0.3 /* of what a finding counts, that one remedy must be about */
+#define BESIDE 255 /* in place of a remedy's number: a range that may be one of a check's */
+#define MOST_PART (2.0 / 3) /* of what a finding counts, from which the remedy is its fix */
+#define MAIN_PART 0.3       /* of what a finding counts, that one remedy must be about */
 
 /* What a remedy is about, within the phase. */
 struct use {
@@ -93,7 +98,7 @@ static void mark_what_may_be_of_checks(struct prof_judge *judge)
     const struct prof_facts *f = judge->facts;
     for (size_t i = 0; i < f->range_texts.list.count; i++) {
         const char *text = f->range_texts.list.data[i];
-        if (text && (!strcmp(text, "aten::isnan") || !strcmp(text, "aten::item")))
+        if (text && (!strcmp(text, FIRST_OF_CHECK) || !strcmp(text, LAST_OF_CHECK)))
             judge->remedies[i] = BESIDE;
     }
 }
@@ -125,18 +130,24 @@ static void find_remedies(struct prof_judge *judge)
 
 #define NEAR 256 /* ranges of all threads, among which the next of one thread is looked for */
 
-/* The range before (step -1) or behind (1) a range within the same one; NULL = none is near. */
-static const struct prof_range_node *sibling(const struct prof_facts *f,
-                                             const struct prof_range_node *node, int step)
+/* The range before (step -1) or behind (1) a range within the same one, if it has that name; NULL =
+ * it has not, or is not near. */
+static const struct prof_range_node *
+sibling(const struct prof_facts *f, const struct prof_range_node *node, int step, const char *name)
 {
     const struct prof_range_node *nodes = f->ranges.nodes.data;
+    bool has_parent = node->parent != PROF_NO_RANGE;
     int64_t at = node - nodes, count = (int64_t)f->ranges.nodes.count;
+    int64_t end = has_parent ? nodes[node->parent].end : INT64_MAX;
     for (int i = 0; i < NEAR; i++) {
         at += step;
-        if (at < 0 || at >= count)
+        if (at < 0 || at >= count || (has_parent && at == (int64_t)node->parent) ||
+            nodes[at].begin >= end)
             return NULL;
-        if (nodes[at].thread == node->thread && nodes[at].parent == node->parent)
-            return &nodes[at];
+        if (nodes[at].thread != node->thread || nodes[at].parent != node->parent)
+            continue;
+        const char *text = f->range_texts.list.data[nodes[at].group];
+        return text && !strcmp(text, name) ? &nodes[at] : NULL;
     }
     return NULL;
 }
@@ -148,13 +159,8 @@ static const struct prof_range_node *remedy_of(const struct prof_facts *f,
 {
     if (of_text[node->group] != BESIDE)
         return of_text[node->group] ? node : NULL;
-    for (int step = -1; step <= 1; step += 2) {
-        const struct prof_range_node *beside = sibling(f, node, step);
-        unsigned char number = beside ? of_text[beside->group] : 0;
-        if (number && number != BESIDE && remedies[number - 1].kind == CHECKS)
-            return beside;
-    }
-    return NULL;
+    bool last = !strcmp(f->range_texts.list.data[node->group], LAST_OF_CHECK);
+    return sibling(f, node, last ? -1 : 1, CHECK);
 }
 
 /* When what a remedy is about begins and ends. */
@@ -177,7 +183,8 @@ static struct span whole_span(const struct prof_facts *f, const struct remedy *r
                               const struct prof_range_node *node)
 {
     if (remedy->kind == CHECKS) {
-        const struct prof_range_node *first = sibling(f, node, -1), *last = sibling(f, node, 1);
+        const struct prof_range_node *first = sibling(f, node, -1, FIRST_OF_CHECK),
+                                     *last = sibling(f, node, 1, LAST_OF_CHECK);
         return (struct span){first ? first->begin : node->begin, last ? last->end : node->end};
     }
     node = with_indexing(f, node);
@@ -346,6 +353,17 @@ static void claim_operator(struct prof_judge *judge, struct prof_draft *draft, i
     }
 }
 
+/* Is the host known to do something else, too, for which the device may wait? */
+static bool loads_data(const struct prof_judge *judge)
+{
+    for (size_t i = 0; i < judge->facts->range_texts.list.count; i++) {
+        unsigned char number = judge->remedies[i];
+        if (number && number != BESIDE && remedies[number - 1].what == PROF_ADVICE_HOST)
+            return true;
+    }
+    return false;
+}
+
 static void advise(struct prof_judge *judge, struct prof_draft *draft, const struct remedy *remedy,
                    const struct use *use, int64_t all, const int64_t *goes_ns)
 {
@@ -367,7 +385,9 @@ static void advise(struct prof_judge *judge, struct prof_draft *draft, const str
                                                   : "that time is",
              remedy->is, most ? "" : " ", most ? "" : remedy->fix);
     if (remedy->what == PROF_ADVICE_WAITS)
-        claim_operator(judge, draft, remedy->kind == CHECKS ? INT64_MAX : use->host_ns);
+        claim_operator(judge, draft,
+                       remedy->kind == CHECKS && most && !loads_data(judge) ? INT64_MAX
+                                                                            : use->host_ns);
     const struct prof_shape *shape;
     for (size_t at = 0; goes_ns && (shape = prof_next_shape(judge, &at));)
         if (shape->sum_ns > 0)

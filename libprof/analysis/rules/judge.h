@@ -214,20 +214,20 @@ void prof_recorded_on(const struct prof_judge *judge, uint32_t device,
 /* The part of a device's waiting for the host that recording made at least and at most, 0..1. */
 struct prof_made {
     double least, likely, most;
-    double
-        in_calls; /* likely, where the host waits for the device or a copy: there are few events */
-    double between; /* likely, where it launches or does something else */
-    double all_ns;  /* that waiting */
-    bool all;       /* it may have made all of it */
+    double in_calls; /* likely, of time in calls that wait, copy, allocate or build: few events */
+    double between;  /* likely, of time in which the host launches or does something else */
+    double all_ns;   /* that waiting */
+    bool all;        /* it may have made all of it */
 };
-bool prof_slice_is_of_waits(int slice); /* enum prof_slice: of calls in which the host waits */
+/* Of the slices in which the device waits for the host: those of such calls. */
+bool prof_slice_has_few_events(int slice);
 struct prof_made prof_made_by_recording(const struct prof_device_facts *device,
                                         const struct prof_recording_delay *recorded);
 /* What the recording overhead leaves of a bound, of which `paid` is the draft's pay and `waiting`
  * the part in which the device waits for the host; see prof_finding.net_min_ns. */
 void prof_set_net_bound(struct prof_finding *finding, int64_t paid, int64_t waiting,
                         const struct prof_made *made);
-/* `in_calls`: what of the waiting is of calls in which the host waits. */
+/* `in_calls`: what of the waiting is in slices that have few events. */
 void prof_leave_recording_out(struct prof_draft *draft, int64_t waiting, int64_t in_calls,
                               const struct prof_made *made);
 

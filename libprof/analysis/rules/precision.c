@@ -145,14 +145,14 @@ static bool wide_products(struct prof_judge *judge)
     struct prof_draft *draft = prof_found(judge, 0.6);
     draft->most = PROF_SEVERITY_WARNING; /* a name says so, and the fix changes results */
     prof_numbers(draft, {"kernels", (double)kernels}, {"kernel_ns", (double)ns},
-                 {"kernel_share", prof_of_window(judge, ns)}, {"tf32_factor", TF32_FACTOR},
-                 {"most_factor", BF16_FACTOR});
+                 {"kernel_share", prof_of_window(judge, ns)}, {"most_factor", TF32_FACTOR},
+                 {"bf16_factor", BF16_FACTOR});
     prof_say(
         draft,
         "{kernels|kernel|kernels} of a library, {kernel_share} of the time, multiply matrices or "
         "convolve in FP32 without tensor cores, by their names (the costliest %s): in TF32, which "
-        "rounds the factors and adds up in FP32, up to {tf32_factor}x faster, in BF16 up to "
-        "{most_factor}x.",
+        "rounds the factors and adds up in FP32, up to {most_factor}x faster, in BF16 up to "
+        "{bf16_factor}x.",
         prof_short_name(prof_shape_name(worst)).text);
     for (size_t at = 0; (shape = prof_next_shape(judge, &at));)
         if (is_wide_product(shape))

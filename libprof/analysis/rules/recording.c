@@ -19,8 +19,8 @@ static const struct event_price cuda_call_price = {800, 3000, 2200},
                                 range_price = {50, 300, 0}, operator_price = {1500, 5000, 1200},
                                 xla_price = {1000, 6000, 0};
 
-/* And a call of an operator: Python, and PyTorch's way to it. Together they are at most what 34
- * PyTorch programs took for a call whose host was behind without perfkit, too. */
+/* And an operator's launch: Python, and PyTorch's way to it. The three prices together are the
+ * minimum for a launch of 34 PyTorch programs that are limited by the host without perfkit, too. */
 #define OPERATOR_CALL_NS 4800
 
 /* Where in the range the truth is likely to be: of 30 PyTorch programs whose host was behind, with
@@ -42,15 +42,22 @@ double prof_recorded_call_ns(const struct prof_judge *judge)
     return 0.5 * (call->least + call->most) + stack;
 }
 
+/* On the device, by calls of their own. */
+static double count_own_launches(const struct prof_facts *f, uint32_t device)
+{
+    double count = 0;
+    for (size_t i = 0; i < f->shapes.count; i++)
+        if (f->shapes.data[i].device == device && !f->shapes.data[i].in_graph)
+            count += (double)f->shapes.data[i].count;
+    return count;
+}
+
 /* Of what is launched on the device; operations stand for their calls. */
 static double count_recorded_calls(const struct prof_facts *f, uint32_t device)
 {
     static const unsigned launching = 1u << WIRE_CLASS_LAUNCH | 1u << WIRE_CLASS_TRANSFER |
                                       1u << WIRE_CLASS_MEMSET | 1u << WIRE_CLASS_GRAPH_LAUNCH;
-    double count = 0;
-    for (size_t i = 0; i < f->shapes.count; i++)
-        if (f->shapes.data[i].device == device && !f->shapes.data[i].in_graph)
-            count += (double)f->shapes.data[i].count;
+    double count = count_own_launches(f, device);
     for (int class = 0; class < WIRE_CLASSES; class ++)
         if (!(launching & 1u << class))
             count += (double)f->devices.data[device].calls[class].count;
@@ -110,7 +117,7 @@ void prof_recorded_events(const struct prof_facts *facts, uint32_t device, bool 
     if (stacks)
         add_events(sum, calls, &stack_price);
     double operators = add_recorded_ranges(f, device, sum);
-    sum->host_ns += fmin(calls, operators) * OPERATOR_CALL_NS;
+    sum->host_ns += fmin(count_own_launches(f, device), operators) * OPERATOR_CALL_NS;
 }
 
 void prof_recorded_on(const struct prof_judge *judge, uint32_t device,
@@ -145,9 +152,9 @@ void prof_recorded_on(const struct prof_judge *judge, uint32_t device,
 #define ALL_MEASURED 0.99
 #define ALL_COUNTED 0.97
 
-bool prof_slice_is_of_waits(int slice)
+bool prof_slice_has_few_events(int slice)
 {
-    return slice == PROF_SLICE_SYNC || slice == PROF_SLICE_COPY_CALL;
+    return slice != PROF_SLICE_LAUNCH && slice != PROF_SLICE_HOST;
 }
 
 struct prof_made prof_made_by_recording(const struct prof_device_facts *device,
@@ -157,7 +164,7 @@ struct prof_made prof_made_by_recording(const struct prof_device_facts *device,
     double in_calls = 0;
     for (int i = PROF_SLICE_SYNC; i <= PROF_SLICE_HOST; i++) {
         made.all_ns += (double)device->slice_ns[i];
-        in_calls += prof_slice_is_of_waits(i) ? (double)device->slice_ns[i] : 0;
+        in_calls += prof_slice_has_few_events(i) ? (double)device->slice_ns[i] : 0;
     }
     if (made.all_ns > 0) {
         double between = made.all_ns - in_calls, beyond = recorded->likely_ns - between;
@@ -197,7 +204,8 @@ void prof_leave_recording_out(struct prof_draft *draft, int64_t waiting, int64_t
     double likely =
         made->between + (made->in_calls - made->between) * (double)in_calls / (double)waiting;
     double left = 1 - (made->all ? 1 : likely) * (double)own / (double)bound;
-    double phase = fmax((double)finding->typical_phase_ns - made->likely * made->all_ns, 1);
+    double before = (double)finding->typical_phase_ns;
+    double phase = fmax(before - made->likely * made->all_ns, before * left); /* no larger share */
     finding->typical_ns = (int64_t)((double)finding->typical_ns * left);
     if (!made->all)
         finding->typical_phase_ns = (int64_t)fmax(phase, (double)finding->typical_ns);

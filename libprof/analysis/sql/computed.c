@@ -148,7 +148,7 @@ static enum prof_status put_finding_values(struct row *row, struct prof_capture 
     put_real(row, finding->confidence);
     put_int(row, finding->hint);
     put_text(row, finding->seen);
-    put_text(row, finding->rule->fix);
+    put_text(row, finding->fix);
     put_text(row, place ? place->path : NULL);
     put_text(row, place ? place->name : NULL);
     put_text(row, place ? place->line : NULL);
