@@ -2,7 +2,7 @@
  * judged by, as bench/torch_faults.py for PyTorch.
  *   bench_opencl_faults NAME bad|fixed       bench_opencl_faults --list
  * Names that begin with t_ and s_ are the programs that rules may be tuned on (s_ was scored
- * first; likewise u_, z_, y_ and r_, opencl_faults_u.c and alike), v_ (opencl_faults_v.c) those
+ * first; likewise u_, z_, y_, r_ and q_, opencl_faults_u.c and alike), v_ (opencl_faults_v.c) those
  * that are scored only. Each iteration is an NVTX range "step" but where the program has phases;
  * the last line is "step N ns", the mean. Labels: tests/diagnosis/unseen.tsv. */
 #include <math.h>
@@ -648,8 +648,8 @@ static const struct program programs[] = {
     PAIR(queues, 40), PAIR(phases, 1),  PAIR(sync, 40),  PAIR(pieces, 40), PAIR(trip, 30),
     PAIR(halo, 30),   PAIR(depend, 30), PAIR(brief, 25), PAIR(stream, 30), {NULL, NULL, 0},
 };
-static const struct program *const sets[] = {programs,   programs_u, programs_v,
-                                             programs_z, programs_y, programs_r};
+static const struct program *const sets[] = {programs,   programs_u, programs_v, programs_z,
+                                             programs_y, programs_r, programs_q};
 #define SETS (sizeof sets / sizeof *sets)
 
 static const struct program *find_program(const char *name)
@@ -671,7 +671,7 @@ static int list_programs(void)
 
 static void open_device(void)
 {
-    const char *texts[] = {source, source_u, source_v, source_z, source_y, source_r};
+    const char *texts[] = {source, source_u, source_v, source_z, source_y, source_r, source_q};
     context = make_context(&device);
     queue = make_queue(context, device, 0);
     other = make_queue(context, device, 0);
