@@ -87,9 +87,51 @@ static void q_equalise(int step)
     settle(queue);
 }
 
+/* Pairs of sequences are aligned by antidiagonals: a launch for each pair's, or one for all. */
+static void q_align(int step)
+{
+    enum { PAIRS = 10, LENGTH = 512, ROWS = PAIRS * 4 * (LENGTH + 1) };
+    static cl_mem pairs, rows;
+    const int zero = 0, each = fixed ? PAIRS : 1;
+    if (!step)
+        pairs = filled(PAIRS * 2 * LENGTH), rows = filled(ROWS * 4), outcome = filled(PAIRS * 4);
+    LAUNCH(queue, "letters", PAIRS * 2 * LENGTH, MEM(pairs), INT(step));
+    must(clEnqueueFillBuffer(queue, rows, &zero, 4, 0, ROWS * 4, 0, NULL, NULL), "fill");
+    for (int d = 0; d < 240; d++)
+        for (int pair = 0; pair < PAIRS; pair += each)
+            SPAN(queue, "antidiagonal", LENGTH, (size_t)each, MEM(pairs), INT(pair), INT(LENGTH),
+                 INT(d), MEM(rows));
+    LAUNCH(queue, "best_score", PAIRS, MEM(rows), INT(LENGTH), MEM(outcome));
+    settle(queue);
+}
+
+/* A sparse system is relaxed; the host reads after each sweep, or each eighth, whether it may end.
+ */
+static void q_solver(int step)
+{
+    enum { UNKNOWNS = 8 << 10, SWEEPS = 64, PARTS = 256 };
+    static cl_mem columns, right, x, y, parts, residual;
+    const int often = fixed ? 16 : 1;
+    int left = 1;
+    if (!step) {
+        columns = dealt_buffer(UNKNOWNS * 12, 511), right = filled(UNKNOWNS * 4);
+        outcome = x = dealt_buffer(UNKNOWNS, 0xfff), y = filled(UNKNOWNS * 4);
+        parts = filled(PARTS * 4), residual = filled(4);
+    }
+    LAUNCH(queue, "forces_at", UNKNOWNS, MEM(right), INT(step));
+    for (int i = 1; i <= SWEEPS && left; i++) {
+        LAUNCH(queue, "relax", UNKNOWNS, MEM(columns), MEM(right), MEM(i % 2 ? x : y),
+               INT(UNKNOWNS - 1), MEM(i % 2 ? y : x));
+        if (i % often)
+            continue;
+        LAUNCH(queue, "residues", PARTS, MEM(x), MEM(y), INT(UNKNOWNS / PARTS), MEM(parts));
+        LAUNCH(queue, "residual_of", 1, MEM(parts), INT(PARTS), MEM(residual));
+        get(residual, 0, &left, sizeof left);
+    }
+}
+
 #define ONE(name, steps) ((struct program){#name, name, steps})
 const struct program programs_q[] = {
-    ONE(q_options, 200),
-    ONE(q_equalise, 300),
-    {NULL, NULL, 0},
+    ONE(q_options, 150), ONE(q_equalise, 300), ONE(q_align, 100),
+    ONE(q_solver, 100),  {NULL, NULL, 0},
 };
