@@ -130,8 +130,83 @@ static void q_solver(int step)
     }
 }
 
+/* Resonators part a sound into bands, in two queues; each waits for the event of the one before,
+ * though only what mixes them needs it. */
+static void q_resonators(int step)
+{
+    enum { BANDS = 6, COUNT = 96 << 10, SLOW = COUNT / 64 };
+    static cl_mem sound, bands[BANDS], slow[BANDS], all;
+    static int *samples;
+    cl_event before = NULL;
+    if (!step) {
+        samples = dealt(COUNT, 0xffff), sound = filled(COUNT * 4);
+        all = filled(BANDS * SLOW * 4), outcome = filled(SLOW * 4);
+    }
+    for (int i = 0; i < COUNT; i += 100)
+        samples[i] = (i + step * 77) & 0xffff;
+    put(sound, 0, samples, COUNT * 4, true);
+    for (int i = 0; i < BANDS; i++) {
+        cl_command_queue on = i % 2 ? other : queue;
+        if (!step)
+            bands[i] = filled(COUNT * 4), slow[i] = filled(SLOW * 4);
+        const struct argument tuned[] = {
+            MEM(sound), INT(COUNT), INT(900 + i * 150), MEM(bands[i]), {0, NULL}};
+        const struct argument followed[] = {MEM(bands[i]), INT(COUNT), MEM(slow[i]), {0, NULL}};
+        launch(on, "resonator", 1, tuned, fixed ? NULL : before ? &before : NULL, NULL);
+        if (before)
+            clReleaseEvent(before);
+        launch(on, "envelope", 1, followed, NULL, &before);
+        clFlush(on);
+    }
+    must(clWaitForEvents(1, &before), "clWaitForEvents");
+    clReleaseEvent(before);
+    for (size_t i = 0; i < BANDS; i++)
+        must(clEnqueueCopyBuffer(queue, slow[i], all, 0, i * SLOW * 4, SLOW * 4, 0, NULL, NULL),
+             "clEnqueueCopyBuffer");
+    LAUNCH(queue, "mixed_bands", SLOW, MEM(all), INT(SLOW), INT(BANDS), MEM(outcome));
+    settle(queue);
+}
+
+/* Particles follow three robots; each kernel's event is waited for, as a helper from the days of
+ * debugging does. */
+static void tracked(const char *name, size_t items, const struct argument *arguments)
+{
+    cl_event event;
+    launch(queue, name, items, arguments, NULL, &event);
+    if (!fixed)
+        must(clWaitForEvents(1, &event), name);
+    clReleaseEvent(event);
+}
+
+#define TRACKED(name, items, ...)                                                                  \
+    tracked(name, items, (const struct argument[]){__VA_ARGS__, {0, NULL}})
+
+static void q_particles(int step)
+{
+    enum { ROBOTS = 6, COUNT = 4 << 10, PARTS = 128 };
+    static cl_mem now[ROBOTS], next, weights, sums;
+    if (!step)
+        next = filled(COUNT * 8), weights = filled(COUNT * 4), sums = filled(PARTS * 4 + 4);
+    for (int i = 0; i < ROBOTS; i++) {
+        const int x = (step * 300 + i * 999) & 0xffff, y = step * 200 & 0xffff;
+        if (!step)
+            now[i] = dealt_buffer(COUNT * 2, 0xffff);
+        for (int look = 0; look < 4; look++) {
+            cl_mem from = look % 2 ? next : now[i], to = look % 2 ? now[i] : next;
+            TRACKED("predicted", COUNT, MEM(from), INT(step * 4 + look));
+            TRACKED("weighed", COUNT, MEM(from), INT(x), INT(y), MEM(weights));
+            TRACKED("weight_sums", PARTS, MEM(weights), INT(COUNT / PARTS), MEM(sums));
+            TRACKED("sums_before", 1, MEM(sums), INT(PARTS));
+            TRACKED("resampled", COUNT, MEM(from), MEM(sums), INT(PARTS), INT(COUNT / PARTS),
+                    MEM(to));
+        }
+        outcome = now[i];
+    }
+    settle(queue);
+}
+
 #define ONE(name, steps) ((struct program){#name, name, steps})
 const struct program programs_q[] = {
-    ONE(q_options, 150), ONE(q_equalise, 300), ONE(q_align, 100),
-    ONE(q_solver, 100),  {NULL, NULL, 0},
+    ONE(q_options, 150),    ONE(q_equalise, 300),  ONE(q_align, 100), ONE(q_solver, 100),
+    ONE(q_resonators, 250), ONE(q_particles, 150), {NULL, NULL, 0},
 };
