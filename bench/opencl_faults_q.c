@@ -134,7 +134,7 @@ static void q_solver(int step)
  * though only what mixes them needs it. */
 static void q_resonators(int step)
 {
-    enum { BANDS = 6, COUNT = 96 << 10, SLOW = COUNT / 64 };
+    enum { BANDS = 6, COUNT = 192 << 10, SLOW = COUNT / 64 };
     static cl_mem sound, bands[BANDS], slow[BANDS], all;
     static int *samples;
     cl_event before = NULL;
@@ -183,7 +183,7 @@ static void tracked(const char *name, size_t items, const struct argument *argum
 
 static void q_particles(int step)
 {
-    enum { ROBOTS = 6, COUNT = 4 << 10, PARTS = 128 };
+    enum { ROBOTS = 3, COUNT = 24 << 10, PARTS = 128 };
     static cl_mem now[ROBOTS], next, weights, sums;
     if (!step)
         next = filled(COUNT * 8), weights = filled(COUNT * 4), sums = filled(PARTS * 4 + 4);
@@ -205,8 +205,107 @@ static void q_particles(int step)
     settle(queue);
 }
 
+/* A picture as wavelets, level by level: what a level has made is copied to where the next one
+ * reads, though it could read it where it is. */
+static void q_wavelets(int step)
+{
+    enum { WIDTH = 1024, HEIGHT = 768, PIXELS = WIDTH * HEIGHT, LEVELS = 4 };
+    static cl_mem picture, a, b;
+    static int *pixels;
+    if (!step) {
+        pixels = dealt(PIXELS, 255), picture = filled(PIXELS * 4), a = filled(PIXELS * 4);
+        b = filled(PIXELS * 4), outcome = filled(PIXELS * 4);
+    }
+    for (int i = step % 7; i < PIXELS; i += 501)
+        pixels[i] = step & 255;
+    put(picture, 0, pixels, PIXELS * 4, true);
+    for (int level = 0; level < LEVELS; level++) {
+        const size_t width = WIDTH >> level, height = HEIGHT >> level;
+        cl_mem from = level ? b : picture;
+        SPAN(queue, "wave_rows", width / 2, height, MEM(from), INT(WIDTH), MEM(a));
+        if (!fixed) {
+            LAUNCH(queue, "wave_kept", PIXELS, MEM(a), MEM(picture));
+            SPAN(queue, "wave_columns", width, height / 2, MEM(picture), INT(WIDTH), MEM(b));
+        } else {
+            SPAN(queue, "wave_columns", width, height / 2, MEM(a), INT(WIDTH), MEM(b));
+        }
+        SPAN(queue, "wave_coded", width, height, MEM(b), INT(WIDTH), INT(4 + step % 8),
+             MEM(outcome));
+    }
+    settle(queue);
+}
+
+/* Queries come over a line that takes its time; the next ones are awaited before those that are
+ * there are sent, or while they are answered. A second queue counts the votes. */
+static void await_queries(int *asked, int count, int round)
+{
+    const struct timespec line = {0, 1500000};
+    nanosleep(&line, NULL);
+    for (int i = 0; i < count; i++)
+        asked[i] = (i * 7919 + round * 104729) & 0x1fff;
+}
+
+static void q_neighbours(int step)
+{
+    enum { KNOWN = 8 << 10, QUERIES = 1024, PARTS = 4, ROUNDS = 3 };
+    static cl_mem known, kinds, asked, nearest, found;
+    static int *line[2];
+    if (!step) {
+        known = dealt_buffer(KNOWN * 4, 0x1fff), kinds = dealt_buffer(KNOWN, 15);
+        asked = filled(QUERIES * 16), nearest = filled(QUERIES * PARTS * 8);
+        found = filled(QUERIES * 4), outcome = filled(QUERIES * 4);
+        line[0] = host(QUERIES * 16), line[1] = host(QUERIES * 16);
+        await_queries(line[0], QUERIES * 4, 0);
+    }
+    for (int i = 0; i < ROUNDS; i++) {
+        const int round = step * ROUNDS + i;
+        const struct argument voted[] = {MEM(found), MEM(kinds), MEM(outcome), {0, NULL}};
+        cl_event ready;
+        if (!fixed)
+            await_queries(line[!(round % 2)], QUERIES * 4, round + 1);
+        put(asked, 0, line[round % 2], QUERIES * 16, false);
+        SPAN(queue, "distances", QUERIES, PARTS, MEM(known), INT(KNOWN / PARTS), MEM(asked),
+             MEM(nearest));
+        const struct argument merged[] = {MEM(nearest), INT(PARTS), MEM(found), {0, NULL}};
+        launch(queue, "nearest_of", QUERIES, merged, NULL, &ready);
+        clFlush(queue);
+        launch(other, "votes", QUERIES, voted, &ready, NULL);
+        clFlush(other);
+        clReleaseEvent(ready);
+        if (fixed)
+            await_queries(line[!(round % 2)], QUERIES * 4, round + 1);
+        settle(other);
+    }
+}
+
+/* Blocks are enciphered: each work-item makes the round keys of the key itself, or a kernel makes
+ * them once. */
+static void q_cipher(int step)
+{
+    enum { BLOCKS = 128 << 10, TAGS = 256 };
+    static cl_mem blocks, boxes, keys;
+    static unsigned tags[TAGS];
+    const cl_uint key = 977u + (cl_uint)step;
+    if (!step) {
+        blocks = dealt_buffer(BLOCKS * 2, 0xffffff), boxes = dealt_buffer(1024, 0xffffff);
+        keys = filled(64), outcome = filled(TAGS * 4);
+    }
+    for (int round = 0; round < 2; round++) {
+        if (fixed) {
+            LAUNCH(queue, "key_schedule", 1, ARGUMENT(cl_uint, key), MEM(keys));
+            LAUNCH(queue, "cipher_given", BLOCKS, MEM(blocks), MEM(boxes), MEM(keys));
+        } else {
+            LAUNCH(queue, "cipher_own", BLOCKS, MEM(blocks), MEM(boxes), ARGUMENT(cl_uint, key),
+                   INT(1));
+        }
+        LAUNCH(queue, "chained", TAGS, MEM(blocks), INT(BLOCKS / TAGS), MEM(outcome));
+    }
+    get(outcome, 0, tags, sizeof tags);
+}
+
 #define ONE(name, steps) ((struct program){#name, name, steps})
 const struct program programs_q[] = {
-    ONE(q_options, 150),    ONE(q_equalise, 300),  ONE(q_align, 100), ONE(q_solver, 100),
-    ONE(q_resonators, 250), ONE(q_particles, 150), {NULL, NULL, 0},
+    ONE(q_options, 150),    ONE(q_equalise, 300),  ONE(q_align, 100),    ONE(q_solver, 100),
+    ONE(q_resonators, 200), ONE(q_particles, 150), ONE(q_wavelets, 150), ONE(q_neighbours, 80),
+    ONE(q_cipher, 200),     {NULL, NULL, 0},
 };
