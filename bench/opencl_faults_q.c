@@ -247,7 +247,7 @@ static void await_queries(int *asked, int count, int round)
 
 static void q_neighbours(int step)
 {
-    enum { KNOWN = 8 << 10, QUERIES = 1024, PARTS = 4, ROUNDS = 3 };
+    enum { KNOWN = 3 << 10, QUERIES = 1024, PARTS = 4, ROUNDS = 3 };
     static cl_mem known, kinds, asked, nearest, found;
     static int *line[2];
     if (!step) {
@@ -282,7 +282,7 @@ static void q_neighbours(int step)
  * them once. */
 static void q_cipher(int step)
 {
-    enum { BLOCKS = 128 << 10, TAGS = 256 };
+    enum { BLOCKS = 32 << 10, TAGS = 256 };
     static cl_mem blocks, boxes, keys;
     static unsigned tags[TAGS];
     const cl_uint key = 977u + (cl_uint)step;
@@ -303,9 +303,111 @@ static void q_cipher(int step)
     get(outcome, 0, tags, sizeof tags);
 }
 
+/* Without a fault: rays that march over hills. One long kernel; the host reads how far the middle
+ * is, since its own rule of thumb focuses the next picture by it. */
+static void q_marching(int step)
+{
+    enum { WIDTH = 320, HEIGHT = 240, HILLS = 512 * 512 };
+    static cl_mem hills, hits, depth;
+    static int focus = 0, seen;
+    if (!step) {
+        hills = dealt_buffer(HILLS, 0xfff), hits = filled(WIDTH * HEIGHT * 8);
+        depth = filled(4), outcome = filled(WIDTH * HEIGHT * 4);
+    }
+    SPAN(queue, "marched", WIDTH, HEIGHT, MEM(hills), INT(HILLS - 1), INT(step * 64), INT(focus),
+         INT(WIDTH), MEM(hits));
+    SPAN(queue, "shaded", WIDTH - 2, HEIGHT, MEM(hits), INT(WIDTH), MEM(outcome));
+    LAUNCH(queue, "focused", 1, MEM(hits), INT(WIDTH), INT(HEIGHT), MEM(depth));
+    get(depth, 0, &seen, sizeof seen);
+    focus += seen > 60 ? 3 : -2;
+}
+
+/* Without a fault: a graph is coloured; how many rounds it takes is known by the data alone, and
+ * the host asks after each sixth. */
+static void q_colouring(int step)
+{
+    enum { NODES = 24 << 10, PARTS = 1024 };
+    static cl_mem next, a, b, left;
+    int more = 1;
+    if (!step) {
+        next = dealt_buffer(NODES * 8, 0x3fff), a = filled(NODES * 4), b = filled(NODES * 4);
+        left = filled(4), outcome = a;
+    }
+    LAUNCH(queue, "uncoloured", NODES, MEM(a), INT(step), MEM(left));
+    for (int round = 0; round < 60 && more; round += 6) {
+        const int none = 0;
+        for (int i = 0; i < 3; i++) {
+            LAUNCH(queue, "coloured", NODES, MEM(next), MEM(a), MEM(b));
+            LAUNCH(queue, "coloured", NODES, MEM(next), MEM(b), MEM(a));
+        }
+        put(left, 0, &none, sizeof none, false);
+        LAUNCH(queue, "left_over", PARTS, MEM(a), INT(NODES / PARTS), MEM(left));
+        get(left, 0, &more, sizeof more);
+    }
+}
+
+/* Without a fault: each new picture is sent in a second queue while the one before loses its
+ * noise; events keep the order, and the small result is read. */
+static void q_denoise(int step)
+{
+    enum { WIDTH = 640, HEIGHT = 480, PIXELS = WIDTH * HEIGHT, PICTURES = 3 };
+    static cl_mem in[2], out, small;
+    static unsigned char *pictures[PICTURES], *seen;
+    static cl_event sent[2];
+    const int at = step % 2, after = (step + 1) % 2;
+    for (int i = 0; i < PICTURES && !step; i++)
+        pictures[i] = (unsigned char *)dealt(PIXELS / 4, 0xffffff);
+    if (!step) {
+        in[0] = make_buffer(context, PIXELS, pictures[0]), in[1] = filled(PIXELS);
+        out = filled(PIXELS), small = filled(PIXELS / 4), seen = host(PIXELS / 4);
+        outcome = small;
+    }
+    unsigned char *picture = pictures[(step + 1) % PICTURES];
+    for (int i = 0; i < PIXELS; i += 97)
+        picture[i] = (unsigned char)(i + step);
+    must(
+        clEnqueueWriteBuffer(other, in[after], CL_FALSE, 0, PIXELS, picture, 0, NULL, &sent[after]),
+        "clEnqueueWriteBuffer");
+    clFlush(other);
+    const struct argument cleaned[] = {
+        MEM(in[at]), INT(WIDTH), INT(24 + step % 16), MEM(out), {0, NULL}};
+    const size_t inner[2] = {WIDTH - 6, HEIGHT - 6};
+    launch_range(queue, "denoised", 2, inner, NULL, cleaned, sent[at] ? &sent[at] : NULL, NULL);
+    if (sent[at])
+        clReleaseEvent(sent[at]);
+    SPAN(queue, "halved", WIDTH / 2, HEIGHT / 2, MEM(out), INT(WIDTH), MEM(small));
+    get(small, 0, seen, PIXELS / 4);
+}
+
+/* Without a fault: more and more reads of a genome come in a batch; a buffer is made anew, twice as
+ * large, when they no longer fit, which is seldom. */
+static void q_reads(int step)
+{
+    enum { GENOME = 1 << 20, HITS = 8 };
+    static cl_mem genome, reads, found, best;
+    static size_t room;
+    static int first[64];
+    const size_t count = 6000 + (size_t)step * 40;
+    if (!step)
+        genome = dealt_buffer(GENOME, 0xffff);
+    if (count > room) {
+        if (room)
+            clReleaseMemObject(reads), clReleaseMemObject(found), clReleaseMemObject(best);
+        room = room ? room * 2 : count;
+        reads = buffer(room * 4), found = buffer(room * HITS * 8), best = buffer(room * 4);
+    }
+    LAUNCH(queue, "reads_drawn", count, MEM(reads), INT((int)count), INT(step));
+    LAUNCH(queue, "read_seeds", count, MEM(reads), MEM(genome), INT(GENOME - 1), INT(HITS),
+           MEM(found));
+    LAUNCH(queue, "extended", count, MEM(found), INT(HITS), MEM(genome), INT(GENOME - 1),
+           MEM(best));
+    get(best, 0, first, sizeof first);
+}
+
 #define ONE(name, steps) ((struct program){#name, name, steps})
 const struct program programs_q[] = {
-    ONE(q_options, 150),    ONE(q_equalise, 300),  ONE(q_align, 100),    ONE(q_solver, 100),
-    ONE(q_resonators, 200), ONE(q_particles, 150), ONE(q_wavelets, 150), ONE(q_neighbours, 80),
-    ONE(q_cipher, 200),     {NULL, NULL, 0},
+    ONE(q_options, 150),    ONE(q_equalise, 300),  ONE(q_align, 100),     ONE(q_solver, 100),
+    ONE(q_resonators, 200), ONE(q_particles, 150), ONE(q_wavelets, 350),  ONE(q_neighbours, 80),
+    ONE(q_cipher, 200),     ONE(q_marching, 80),   ONE(q_colouring, 100), ONE(q_denoise, 100),
+    ONE(q_reads, 400),      {NULL, NULL, 0},
 };
