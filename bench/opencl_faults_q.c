@@ -387,7 +387,7 @@ static void q_reads(int step)
     static cl_mem genome, reads, found, best;
     static size_t room;
     static int first[64];
-    const size_t count = 6000 + (size_t)step * 40;
+    const size_t count = 6144 + (size_t)(step / 8) * 512;
     if (!step)
         genome = dealt_buffer(GENOME, 0xffff);
     if (count > room) {
