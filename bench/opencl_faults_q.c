@@ -39,7 +39,7 @@ static cl_mem dealt_buffer(size_t count, int mask)
  * contracts go to the device once more, though they are as they were. */
 static void q_options(int step)
 {
-    enum { CONTRACTS = 1 << 20, PART = 64 << 10, SHARES = 4096, ACCOUNTS = 512 };
+    enum { CONTRACTS = 1 << 20, PART = 40 << 10, SHARES = 4096, ACCOUNTS = 512 };
     static cl_mem contracts, spots, price;
     static int *terms, worth[ACCOUNTS];
     if (!step) {
@@ -109,7 +109,7 @@ static void q_align(int step)
  */
 static void q_solver(int step)
 {
-    enum { UNKNOWNS = 8 << 10, SWEEPS = 64, PARTS = 256 };
+    enum { UNKNOWNS = 4 << 10, SWEEPS = 64, PARTS = 256 };
     static cl_mem columns, right, x, y, parts, residual;
     const int often = fixed ? 16 : 1;
     int left = 1;
@@ -406,8 +406,8 @@ static void q_reads(int step)
 
 #define ONE(name, steps) ((struct program){#name, name, steps})
 const struct program programs_q[] = {
-    ONE(q_options, 150),    ONE(q_equalise, 300),  ONE(q_align, 100),     ONE(q_solver, 100),
-    ONE(q_resonators, 200), ONE(q_particles, 150), ONE(q_wavelets, 350),  ONE(q_neighbours, 80),
+    ONE(q_options, 200),    ONE(q_equalise, 300),  ONE(q_align, 100),     ONE(q_solver, 150),
+    ONE(q_resonators, 200), ONE(q_particles, 150), ONE(q_wavelets, 350),  ONE(q_neighbours, 100),
     ONE(q_cipher, 200),     ONE(q_marching, 80),   ONE(q_colouring, 100), ONE(q_denoise, 100),
     ONE(q_reads, 400),      {NULL, NULL, 0},
 };
