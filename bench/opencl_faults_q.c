@@ -10,7 +10,7 @@
     launch_range(queue, name, 2, (const size_t[]){width, height}, NULL,                            \
                  (const struct argument[]){__VA_ARGS__, {0, NULL}}, NULL, NULL)
 
-static void settle(cl_command_queue on)
+static void drain_queue(cl_command_queue on)
 {
     must(clFinish(on), "clFinish");
 }
@@ -84,7 +84,7 @@ static void q_equalise(int step)
         must(clEnqueueUnmapMemObject(queue, picture, pixel, 0, NULL, NULL), "unmap");
     }
     SPAN(queue, "sharpen", WIDTH - 2, HEIGHT - 2, MEM(picture), INT(WIDTH), MEM(outcome));
-    settle(queue);
+    drain_queue(queue);
 }
 
 /* Pairs of sequences are aligned by antidiagonals: a launch for each pair's, or one for all. */
@@ -102,7 +102,7 @@ static void q_align(int step)
             SPAN(queue, "antidiagonal", LENGTH, (size_t)each, MEM(pairs), INT(pair), INT(LENGTH),
                  INT(d), MEM(rows));
     LAUNCH(queue, "best_score", PAIRS, MEM(rows), INT(LENGTH), MEM(outcome));
-    settle(queue);
+    drain_queue(queue);
 }
 
 /* A sparse system is relaxed; the host reads after each sweep, or each eighth, whether it may end.
@@ -164,7 +164,7 @@ static void q_resonators(int step)
         must(clEnqueueCopyBuffer(queue, slow[i], all, 0, i * SLOW * 4, SLOW * 4, 0, NULL, NULL),
              "clEnqueueCopyBuffer");
     LAUNCH(queue, "mixed_bands", SLOW, MEM(all), INT(SLOW), INT(BANDS), MEM(outcome));
-    settle(queue);
+    drain_queue(queue);
 }
 
 /* Particles follow three robots; each kernel's event is waited for, as a helper from the days of
@@ -202,7 +202,7 @@ static void q_particles(int step)
         }
         outcome = now[i];
     }
-    settle(queue);
+    drain_queue(queue);
 }
 
 /* A picture as wavelets, level by level: what a level has made is copied to where the next one
@@ -232,7 +232,7 @@ static void q_wavelets(int step)
         SPAN(queue, "wave_coded", width, height, MEM(b), INT(WIDTH), INT(4 + step % 8),
              MEM(outcome));
     }
-    settle(queue);
+    drain_queue(queue);
 }
 
 /* Queries come over a line that takes its time; the next ones are awaited before those that are
@@ -274,7 +274,7 @@ static void q_neighbours(int step)
         clReleaseEvent(ready);
         if (fixed)
             await_queries(line[!(round % 2)], QUERIES * 4, round + 1);
-        settle(other);
+        drain_queue(other);
     }
 }
 
