@@ -3,7 +3,7 @@
  *   bench_opencl_faults NAME bad|fixed       bench_opencl_faults --list
  * Names that begin with t_ and s_ (opencl_faults_t.c) are the programs that rules may be tuned on
  * (s_ was scored first; likewise u_, z_, y_ and r_, opencl_faults_u.c and alike), v_
- * (opencl_faults_v.c) those that are scored only. Each iteration is an NVTX range "step" but where
+ * and q_ those that are scored only. Each iteration is an NVTX range "step" but where
  * the program has phases; the last line is "step N ns", the mean. Labels:
  * tests/diagnosis/unseen.tsv. */
 #include <stdint.h>
@@ -124,8 +124,8 @@ void launch(cl_command_queue on, const char *name, size_t items, const struct ar
 }
 /* ---- main ---- */
 
-static const struct program *const sets[] = {programs_t, programs_u, programs_v,
-                                             programs_z, programs_y, programs_r};
+static const struct program *const sets[] = {programs_t, programs_u, programs_v, programs_z,
+                                             programs_y, programs_r, programs_q};
 #define SETS (sizeof sets / sizeof *sets)
 
 static const struct program *find_program(const char *name)
@@ -147,7 +147,7 @@ static int list_programs(void)
 
 static void open_device(void)
 {
-    const char *texts[] = {source_t, source_u, source_v, source_z, source_y, source_r};
+    const char *texts[] = {source_t, source_u, source_v, source_z, source_y, source_r, source_q};
     context = make_context(&device);
     queue = make_queue(context, device, 0);
     other = make_queue(context, device, 0);

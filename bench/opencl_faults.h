@@ -16,8 +16,9 @@ struct program {
 };
 /* Each ended by one without a name. */
 extern const struct program programs_t[], programs_u[], programs_v[], programs_z[], programs_y[],
-    programs_r[];
-extern const char source_t[], source_u[], source_v[], source_z[], source_y[], source_r[];
+    programs_r[], programs_q[];
+extern const char source_t[], source_u[], source_v[], source_z[], source_y[], source_r[],
+    source_q[];
 
 extern cl_context context;
 extern cl_command_queue queue, other;
