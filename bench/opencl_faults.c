@@ -2,10 +2,9 @@
  * judged by, as bench/torch_faults.py for PyTorch.
  *   bench_opencl_faults NAME bad|fixed       bench_opencl_faults --list
  * Names that begin with t_ and s_ (opencl_faults_t.c) are the programs that rules may be tuned on
- * (s_ was scored first; likewise u_, z_, y_ and r_, opencl_faults_u.c and alike), v_
- * and q_ those that are scored only. Each iteration is an NVTX range "step" but where
- * the program has phases; the last line is "step N ns", the mean. Labels:
- * tests/diagnosis/unseen.tsv. */
+ * (s_ was scored first; likewise u_, z_, y_ and r_, opencl_faults_u.c and alike), v_ and q_ those
+ * that are scored only. Each iteration is an NVTX range "step" but where the program has phases;
+ * the last line is "step N ns", the mean. Labels: tests/diagnosis/unseen.tsv. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +13,7 @@
 
 #include "bench/opencl_faults.h"
 #include "perfkit/annotate.h"
+
 cl_context context;
 cl_command_queue queue, other;
 bool fixed;

@@ -37,7 +37,6 @@ static _Atomic int32_t owner;          /* the process that may switch: not its f
 static _Atomic uint32_t changing;      /* threads between cuda_kinds_begin and cuda_kinds_end */
 static _Atomic uint64_t used;          /* bit i: cuda_kinds[i] is used */
 static _Atomic uint32_t contexts;      /* created in this process */
-static _Atomic bool reaches_others;    /* two are: the helper thread has to look at the kinds */
 static uint64_t closed_at;             /* when the window was first seen closed; helper thread */
 
 /* Is it switched with the windows? */
@@ -217,10 +216,8 @@ static void use_kind(size_t i)
 /* CUPTI holds its locks in the callback of a context: the helper thread switches. */
 void cuda_kinds_context(void)
 {
-    if (atomic_fetch_add(&contexts, 1) == 1) {
-        atomic_store(&reaches_others, true);
+    if (atomic_fetch_add(&contexts, 1) == 1)
         collector_wake();
-    }
 }
 
 static void use_kinds_between_contexts(void)
@@ -251,7 +248,7 @@ void cuda_kinds_on_callback(enum cuda_domain domain, uint32_t cbid, const CUpti_
 void cuda_kinds_tick(bool last)
 {
     (void)last;
-    if (atomic_load(&reaches_others))
+    if (atomic_load(&contexts) > 1)
         use_kinds_between_contexts();
     if (collector_awaits_iteration())
         return;
@@ -330,6 +327,5 @@ void cuda_kinds_forked(void)
     atomic_store(&changing, 0);
     atomic_store(&used, 0);
     atomic_store(&contexts, 0);
-    atomic_store(&reaches_others, false);
     closed_at = 0;
 }

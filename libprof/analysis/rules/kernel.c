@@ -483,8 +483,7 @@ const struct prof_rule prof_rules_hot[] = {
               .fires = "A launch configuration has the device alone for 10 % of the time or more, "
                        "and longer than any other. A warning at most. Info where its roof is not "
                        "known, and of kernels that cuBLAS, cuDNN, cuFFT and cuSOLVER bring along. "
-                       "Silent where memory "
-                       "bandwidth holds it back: memory-bound reports it.",
+                       "Silent where memory bandwidth holds it back: memory-bound reports it.",
               .why = "What a faster kernel brings is limited by its share (Amdahl): the finding "
                      "says by how much, before you start.",
               .fix = "Optimize this kernel first: hardware counters say what limits it.",

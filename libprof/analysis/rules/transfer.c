@@ -372,8 +372,9 @@ const struct prof_rule prof_rules_transfer[] = {
                  "jax.device_get every k steps.",
           .bound = "Those memcpys and the idle time around them, in Python also its pauses below "
                    "500 us behind them; of an operator whose result has a size to wait for, all "
-                   "its kernels and its time on the host; of anomaly detection, which slows all "
-                   "of the host, all time in which the device waits for it.",
+                   "its kernels and its time on the host; of anomaly detection, where it makes "
+                   "most of them and no DataLoader is seen, all time in which the device waits for "
+                   "the host.",
           .limits =
               "perfkit does not see what the value is used for, only that the host waits for it.",
           .needs = "memcpys with their calls"},
